@@ -1,0 +1,1 @@
+"""Is it ready, does it serve."""

@@ -1,0 +1,1 @@
+"""The nouns: frozen data, imports the standard library and annotated_types only."""

@@ -1,0 +1,144 @@
+"""Deployment, Instance, Process, Rank, Endpoint: what serves where; knows no step, no file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from launcher.model.inventory import Paths, PoolName
+from launcher.model.profile import Setting, Style
+
+EndpointName: TypeAlias = Literal["api", "rpc", "kv", "supervisor", "router", "router-metrics", "front"]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A listening address, or `count` of them on consecutive ports."""
+
+    name: EndpointName
+    host: str
+    address: str
+    port: int
+    count: int = 1
+
+    def urls(self) -> tuple[str, ...]:
+        """`http://address:port` of each port."""
+        return tuple(f"http://{self.address}:{self.port + i}" for i in range(self.count))
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """One data-parallel rank and its devices on its host."""
+
+    index: int
+    """Global data-parallel rank within the instance."""
+    gpus: tuple[int, ...]
+    """Local device numbers, one per tensor-parallel rank; empty where the hardware has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One flag of a command line and the file line that set it."""
+
+    flag: str
+    """`--max-num-seqs`; empty for a positional word."""
+    value: str | None
+    """None: the flag stands alone."""
+    source: str
+
+    def words(self) -> tuple[str, ...]:
+        """The words it becomes in argv."""
+        return tuple(w for w in (self.flag, self.value) if w is not None and w != "")
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One systemd unit of an instance on one host; what you restart."""
+
+    instance: str
+    index: int
+    host: str
+    unit: str
+    """`dsv32-decode-0.service`, the same name on each host of the instance."""
+    ranks: tuple[Rank, ...]
+    leads: bool
+    """Holds rank 0: the others connect to it."""
+    endpoints: tuple[Endpoint, ...]
+    command: tuple[str, ...]
+    """Words before the arguments: the program and its subcommand, absolute."""
+    arguments: tuple[Argument, ...]
+    environment: Mapping[str, Setting]
+    """Variable → text and source; values are str."""
+
+    def argv(self) -> tuple[str, ...]:
+        """The whole command line."""
+        return self.command + tuple(w for a in self.arguments for w in a.words())
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One vLLM engine, spanning 1..n hosts; the unit of life: it starts, stops and fails as a whole."""
+
+    name: str
+    """`<pool>-<index>`."""
+    pool: PoolName
+    style: Style
+    processes: tuple[Process, ...]
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Its hosts, leader first."""
+        return tuple(p.host for p in self.processes)
+
+    @property
+    def api(self) -> tuple[Endpoint, ...]:
+        """The endpoints that answer requests."""
+        return tuple(e for p in self.processes for e in p.endpoints if e.name == "api")
+
+
+@dataclass(frozen=True, slots=True)
+class RouterProcess:
+    """The router (and the front before it) on one host."""
+
+    host: str
+    unit: str
+    front_unit: str
+    endpoints: tuple[Endpoint, ...]
+    command: tuple[str, ...]
+    arguments: tuple[Argument, ...]
+    environment: Mapping[str, Setting]
+
+    def argv(self) -> tuple[str, ...]:
+        """The whole command line."""
+        return self.command + tuple(w for a in self.arguments for w in a.words())
+
+    def endpoint(self, name: EndpointName) -> Endpoint:
+        """The one endpoint of that name."""
+        return next(e for e in self.endpoints if e.name == name)
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """Everything that serves, fully computed."""
+
+    cluster: str
+    model_path: str
+    """Local folder of the staged weights; its text is the same on all hosts (NIXL compares it)."""
+    served_name: str
+    environment_path: str
+    """Local folder of the Python environment."""
+    paths: Paths
+    instances: tuple[Instance, ...]
+    routers: tuple[RouterProcess, ...]
+
+    def instance(self, name: str) -> Instance:
+        """The instance of that name; KeyError if there is none."""
+        for i in self.instances:
+            if i.name == name:
+                return i
+        raise KeyError(name)
+
+    def processes_on(self, host: str) -> tuple[Process, ...]:
+        """The engine processes of one host."""
+        return tuple(p for i in self.instances for p in i.processes if p.host == host)

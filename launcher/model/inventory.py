@@ -1,0 +1,97 @@
+"""Inventory, Host, Pool, SshSettings, Paths: what the user writes; knows nothing of YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, TypeAlias
+
+from annotated_types import Ge, Le
+
+from launcher.model.profile import Setting, SettingsByPool
+
+Port: TypeAlias = Annotated[int, Ge(1), Le(65535)]
+PoolName: TypeAlias = Literal["prefill", "decode", "router"]
+ENGINE_POOLS: tuple[PoolName, ...] = ("prefill", "decode")
+
+
+@dataclass(frozen=True, slots=True)
+class SshSettings:
+    """How the controller reaches the hosts. Unknown host keys are refused, always."""
+
+    user: str = ""
+    """Login name; empty: what ssh_config says, else root."""
+    port: Port = 22
+    """sshd's port, unless ssh_config says another."""
+    config: str = ""
+    """An ssh_config file (HostName, User, Port, IdentityFile, ProxyJump, UserKnownHostsFile are read);
+    relative to the inventory. Empty: ~/.ssh/config."""
+    known_hosts: str = ""
+    """A known_hosts file read beside ssh_config's; relative to the inventory."""
+    identity: str = ""
+    """A private key file; empty: the agent, ssh_config's IdentityFile, the usual key files."""
+    jump: str = ""
+    """A host to go through, `[user@]host[:port]`; empty: ssh_config's ProxyJump."""
+    sudo_password: str = ""
+    """Name of the secret that holds the sudo password; empty: `sudo -n`. Not used when the user is root."""
+    connect_within_s: Annotated[int, Ge(1), Le(600)] = 15
+    """Seconds for TCP connect, banner, key exchange and login together."""
+    answer_within_s: Annotated[int, Ge(1), Le(3600)] = 60
+    """Seconds for one request of read-only probes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A machine of the inventory."""
+
+    name: str
+    address: str
+    """The address engines bind and peers use; ssh goes to ssh_config's HostName of this name, else here."""
+    interface: str
+    """Network device of `address`: GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME and NVSHMEM's bootstrap use it."""
+    source: str
+    """`file:line` of the host in the inventory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The hosts of one side. Instances take hosts in this order, `hosts_per_instance` of the layout each."""
+
+    name: PoolName
+    hosts: tuple[str, ...]
+    instances: int
+    minimum: int
+    """Instances that must serve; below it a run stops before the router is switched."""
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Where things are on the hosts."""
+
+    shared: str
+    """The shared file system (GPFS) as the hosts see it: stacks and model weights come from here."""
+    local: str
+    """A local disk of the host (NVMe): environments, staged weights and caches go here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """One fleet, as its user describes it."""
+
+    cluster: str
+    stack: str
+    hosts: Mapping[str, Host]
+    ssh: SshSettings
+    paths: Paths
+    layout: str = ""
+    """Empty: hosts are provisioned, nothing serves."""
+    hardware: str = ""
+    model: str = ""
+    pools: Mapping[PoolName, Pool] = field(default_factory=dict)
+    settings: SettingsByPool = field(default_factory=dict)
+    environment: SettingsByPool = field(default_factory=dict)
+    secrets: Mapping[str, Setting] = field(default_factory=dict)
+    """Secret name → where its value comes from: `env:NAME`, `file:PATH` or `command:WORDS`."""
+    path: str = ""
+    """The file it was read from."""

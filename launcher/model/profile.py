@@ -1,0 +1,201 @@
+"""Profile = Hardware, Model, Engine, Layout, Stack; Setting(value, source): what we know; knows no hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, TypeAlias
+
+from annotated_types import Ge
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+Style: TypeAlias = Literal["internal", "hybrid", "external"]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value and the file line that set it.
+
+    A scalar is the text of the YAML scalar (`0.10` stays `0.10`); `true`/`false` written plainly are
+    bools (a flag, or its `--no-` form); a mapping or list is JSON for flags that take JSON; None removes
+    a setting that a lower layer made.
+    """
+
+    value: Json
+    source: str
+
+
+Settings: TypeAlias = Mapping[str, Setting]
+SettingsByPool: TypeAlias = Mapping[str, Settings]
+"""Pool name, or `all`, → settings by vLLM's current long flag name without dashes in front."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """A host type."""
+
+    name: str
+    about: str
+    gpus_per_host: Annotated[int, Ge(0)]
+    """0: no GPU; ranks have no device (the sandbox)."""
+    gpu: str = ""
+    gpu_memory_gib: float = 0.0
+    settings: SettingsByPool = field(default_factory=dict)
+    environment: SettingsByPool = field(default_factory=dict)
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model and where its weights lie on the shared file system."""
+
+    name: str
+    about: str
+    served_name: str
+    folder: str
+    """Folder under `paths.shared`/models and, staged, under `paths.local`/models; holds manifest.json."""
+    settings: SettingsByPool = field(default_factory=dict)
+    environment: SettingsByPool = field(default_factory=dict)
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A visible step of an engine's start: `pattern` in its log begins it, `within_s` is its budget."""
+
+    name: str
+    pattern: str
+    within_s: Annotated[int, Ge(1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """One release line of vLLM: spelling of settings, ports, phases, metrics."""
+
+    name: str
+    """`vllm-0.32`: the file is configs/engines/<name>.yaml."""
+    about: str
+    versions: str
+    """PEP 440 specifier of the releases it describes, e.g. `>=0.32,<0.33`."""
+    command: tuple[str, ...]
+    """Words before the model path, the first relative to the environment's bin folder: [vllm, serve]."""
+    styles: tuple[Style, ...]
+    ready_path: str
+    phases: tuple[Phase, ...]
+    fatal: tuple[str, ...]
+    """Patterns of log lines that name a failure; the first that matches is reported, not the last."""
+    ignore: tuple[str, ...]
+    """Patterns of log lines that look like failures and are none."""
+    metrics: Mapping[str, str]
+    """Our word → Prometheus name: kv_transfers, kv_bytes, prompt_tokens, generation_tokens, running,
+    waiting, kv_usage."""
+    renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Current flag → how this release spells it: {flag: old-name} or {env: VARIABLE}."""
+    removed: Mapping[str, str] = field(default_factory=dict)
+    """Flag or variable that this release does not know → why, and what to use instead."""
+    computed: tuple[str, ...] = ()
+    """Flags and variables that resolve computes; setting one is a Problem."""
+    options: frozenset[str] = frozenset()
+    """Every long option the real parser accepts, from <name>.flags; empty: no snapshot, nothing refused."""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolLayout:
+    """How one pool's instances are laid out."""
+
+    hosts_per_instance: Annotated[int, Ge(1)] = 1
+    tensor_parallel: Annotated[int, Ge(1)] = 1
+    data_parallel: Annotated[int, Ge(1)] = 1
+    """Ranks of the whole instance, over all its hosts."""
+    style: Style = "internal"
+    """internal: leader + headless; hybrid: an API endpoint on each host, which balances over its local
+    ranks; external: an API endpoint for each rank (multi-port under a supervisor)."""
+    api_port: Annotated[int, Ge(1)] = 8000
+    rpc_port: Annotated[int, Ge(1)] = 13345
+    kv_port: Annotated[int, Ge(1)] = 5600
+    """First port of the NIXL side channel; each data-parallel rank takes one (by engine version)."""
+    supervisor_port: Annotated[int, Ge(1)] = 9256
+    settings: Settings = field(default_factory=dict)
+    environment: Settings = field(default_factory=dict)
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RouterLayout:
+    """The router and the front before it."""
+
+    port: Annotated[int, Ge(1)] = 30000
+    """vllm-router's own port; only the front uses it."""
+    metrics_port: Annotated[int, Ge(1)] = 29000
+    front_port: Annotated[int, Ge(1)] = 8080
+    """HAProxy's port: the address users get."""
+    settings: Settings = field(default_factory=dict)
+    environment: Settings = field(default_factory=dict)
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Pools, parallelism, ports and per-pool settings."""
+
+    name: str
+    about: str
+    prefill: PoolLayout
+    decode: PoolLayout
+    router: RouterLayout
+    settings: SettingsByPool = field(default_factory=dict)
+    environment: SettingsByPool = field(default_factory=dict)
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """Pinned versions of all software, and the roles that install it, in any order (`needs` sorts)."""
+
+    name: str
+    about: str
+    roles: tuple[str, ...]
+    engine: str = ""
+    """configs/engines/<engine>.yaml."""
+    engine_version: str = ""
+    router: str = ""
+    """configs/routers/<router>.yaml."""
+    python: str = ""
+    """`3.11`: the hosts' Python that the wheels are for."""
+    lock: str = ""
+    """File in configs/stacks/ with pinned, hashed Python requirements."""
+    lock_digest: str = ""
+    """sha256 of that file; names the environment folder on the hosts. Filled by load."""
+    packages: Mapping[str, str] = field(default_factory=dict)
+    """Debian/Ubuntu package → version, or empty for whatever the mirror folder holds."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Anything roles substitute as `{{ stack.variables.x }}`: versions of drivers and the like."""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RouterKind:
+    """How one router program is started and asked."""
+
+    name: str
+    about: str
+    command: tuple[str, ...]
+    prefill_flag: str
+    decode_flag: str
+    ready_path: str
+    settings: Settings = field(default_factory=dict)
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Everything configs/ says for one inventory."""
+
+    stack: Stack
+    hardware: Hardware | None = None
+    model: Model | None = None
+    engine: Engine | None = None
+    layout: Layout | None = None
+    router: RouterKind | None = None

@@ -1,0 +1,1 @@
+"""Nouns to what must be true: pure."""

@@ -1,0 +1,1 @@
+"""Real hosts on this machine."""
