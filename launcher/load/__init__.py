@@ -1,1 +1,1 @@
-"""Files to nouns."""
+"""Files to nouns: inventory, configs/ and roles/ become a Wish, or all their Problems at once."""

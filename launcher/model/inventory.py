@@ -8,9 +8,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from annotated_types import Ge, Le
 
-from launcher.model.profile import Setting, SettingsByPool
+from launcher.model.profile import Port, Setting, SettingsByPool
 
-Port: TypeAlias = Annotated[int, Ge(1), Le(65535)]
 PoolName: TypeAlias = Literal["prefill", "decode", "router"]
 ENGINE_POOLS: tuple[PoolName, ...] = ("prefill", "decode")
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from annotated_types import Ge
+from annotated_types import Ge, Le
 
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+Json: TypeAlias = "bool | int | float | str | list[Any] | dict[str, Any] | None"
+Port: TypeAlias = Annotated[int, Ge(1), Le(65535)]
 Style: TypeAlias = Literal["internal", "hybrid", "external"]
 
 
@@ -95,6 +96,12 @@ class Engine:
     """Flag or variable that this release does not know → why, and what to use instead."""
     computed: tuple[str, ...] = ()
     """Flags and variables that resolve computes; setting one is a Problem."""
+    kv_transfer: SettingsByPool = field(default_factory=dict)
+    """Pool → keys of kv-transfer-config that are ours; a setting `kv-transfer-config` may only add others."""
+    variables: Mapping[str, Setting] = field(default_factory=dict)
+    """Variable of each process → the word it holds: address, interface or kv_port."""
+    api_only: tuple[str, ...] = ()
+    """Settings that a headless process refuses: left out of its command line."""
     options: frozenset[str] = frozenset()
     """Every long option the real parser accepts, from <name>.flags; empty: no snapshot, nothing refused."""
     source: str = ""
@@ -111,11 +118,11 @@ class PoolLayout:
     style: Style = "internal"
     """internal: leader + headless; hybrid: an API endpoint on each host, which balances over its local
     ranks; external: an API endpoint for each rank (multi-port under a supervisor)."""
-    api_port: Annotated[int, Ge(1)] = 8000
-    rpc_port: Annotated[int, Ge(1)] = 13345
-    kv_port: Annotated[int, Ge(1)] = 5600
+    api_port: Port = 8000
+    rpc_port: Port = 13345
+    kv_port: Port = 5600
     """First port of the NIXL side channel; each data-parallel rank takes one (by engine version)."""
-    supervisor_port: Annotated[int, Ge(1)] = 9256
+    supervisor_port: Port = 9256
     settings: Settings = field(default_factory=dict)
     environment: Settings = field(default_factory=dict)
     source: str = ""
@@ -125,10 +132,10 @@ class PoolLayout:
 class RouterLayout:
     """The router and the front before it."""
 
-    port: Annotated[int, Ge(1)] = 30000
+    port: Port = 30000
     """vllm-router's own port; only the front uses it."""
-    metrics_port: Annotated[int, Ge(1)] = 29000
-    front_port: Annotated[int, Ge(1)] = 8080
+    metrics_port: Port = 29000
+    front_port: Port = 8080
     """HAProxy's port: the address users get."""
     settings: Settings = field(default_factory=dict)
     environment: Settings = field(default_factory=dict)

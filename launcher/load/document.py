@@ -1,0 +1,203 @@
+"""YAML text → values and the line of each: scalars are text, duplicate keys are refused; knows no types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import yaml
+
+from launcher.model.problem import InputError, Problem
+
+Location: TypeAlias = "tuple[str | int, ...]"
+"""Keys and list positions from the top of a document."""
+Value: TypeAlias = "str | list[Value] | dict[str, Value]"
+"""What a document holds before a type says otherwise."""
+
+DEEPEST = 40
+"""Levels; nothing we read needs ten, and a hostile file must not exhaust the stack."""
+
+
+class Plain(str):
+    """Text that stood in the file without quotes: `true`, `12` and `~` may mean more than text to a type."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file's values, and where each of them stands."""
+
+    path: str
+    """As people see it in messages."""
+    values: Value
+    lines: Mapping[Location, int]
+
+    def place(self, location: Location) -> str:
+        """`path:line` of a value, or of the nearest thing around it that the file does have."""
+        while location not in self.lines:
+            location = location[:-1]
+        return f"{self.path}:{self.lines[location]}"
+
+
+def parse(text: str, path: str) -> Document:
+    """Reads YAML; InputError with every Problem that one pass can see.
+
+    >>> parse("version: 0.10\\nready: no", "x.yaml").values
+    {'version': '0.10', 'ready': 'no'}
+    """
+    builder = _Builder(path, text)
+    try:
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            builder.take(event)
+    except yaml.YAMLError as error:
+        raise InputError(*builder.problems, _syntax(error, text, path)) from None
+    if not builder.lines or builder.root == "":
+        raise InputError(Problem("the file is empty", where=path, do="fill it or remove it"))
+    if builder.problems:
+        raise InputError(*builder.problems)
+    return Document(path, builder.root, builder.lines)
+
+
+class _Open:
+    """A list or mapping whose end has not been read yet."""
+
+    __slots__ = ("key", "location", "value")
+
+    def __init__(self, value: list[Value] | dict[str, Value], location: Location) -> None:
+        self.value = value
+        self.location = location
+        self.key: str | None = None
+
+
+class _Builder:
+    """Turns parser events into values; keeps going after a Problem so that all are found."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path = path
+        self.text = text
+        self.root: Value = ""
+        self.lines: dict[Location, int] = {}
+        self.problems: list[Problem] = []
+        self._open: list[_Open] = []
+        self._documents = 0
+
+    def take(self, event: yaml.Event) -> None:
+        """One parser event; raises InputError where reading on makes no sense."""
+        line = event.start_mark.line + 1 if event.start_mark else 1
+        if isinstance(event, yaml.DocumentStartEvent):
+            self._documents += 1
+            if self._documents > 1:
+                self._say(line, "a second document starts here", do="keep one document a file: remove `---`")
+                raise InputError(*self.problems)
+        elif isinstance(event, (yaml.SequenceEndEvent, yaml.MappingEndEvent)):
+            self._open.pop()
+        elif isinstance(event, yaml.NodeEvent):
+            self._refuse_extras(event, line)
+            self._node(event, line)
+
+    def _node(self, event: yaml.NodeEvent, line: int) -> None:
+        if self._wants_key():
+            self._key(event, line)
+            return
+        location = self._locate_next(line)
+        if isinstance(event, yaml.ScalarEvent):
+            self._store(_scalar(event))
+        elif isinstance(event, yaml.AliasEvent):
+            self._store("")
+        else:
+            value: list[Value] | dict[str, Value] = [] if isinstance(event, yaml.SequenceStartEvent) else {}
+            self._store(value)
+            self._open.append(_Open(value, location))
+            if len(self._open) > DEEPEST:
+                self._say(line, f"nested deeper than {DEEPEST} levels", do="flatten it")
+                raise InputError(*self.problems)
+
+    def _wants_key(self) -> bool:
+        top = self._open[-1] if self._open else None
+        return top is not None and isinstance(top.value, dict) and top.key is None
+
+    def _key(self, event: yaml.NodeEvent, line: int) -> None:
+        top = self._open[-1]
+        if not isinstance(event, yaml.ScalarEvent):
+            what = "a key must be text, found a list or mapping"
+            self._say(line, what, do="quote a value that starts with `{` or `[`")
+            raise InputError(*self.problems)
+        top.key = event.value
+        location = (*top.location, event.value)
+        if event.value in top.value:
+            what = f"key `{event.value}` is here a second time, first on line {self.lines[location]}"
+            self._say(line, what, do="remove one of the two")
+        self.lines.setdefault(location, line)
+
+    def _locate_next(self, line: int) -> Location:
+        """The location of the value that comes now; a mapping's value stands where its key does."""
+        if not self._open:
+            self.lines[()] = line
+            return ()
+        top = self._open[-1]
+        location = (*top.location, len(top.value) if top.key is None else top.key)
+        self.lines.setdefault(location, line)
+        return location
+
+    def _store(self, value: Value) -> None:
+        if not self._open:
+            self.root = value
+            return
+        top = self._open[-1]
+        if isinstance(top.value, list):
+            top.value.append(value)
+        elif top.key is not None:
+            top.value.setdefault(top.key, value)
+            top.key = None
+
+    def _refuse_extras(self, event: yaml.NodeEvent, line: int) -> None:
+        """Each value has one line that sets it, and types come from us: no aliases, no tags."""
+        if event.anchor is not None:
+            mark = "*" if isinstance(event, yaml.AliasEvent) else "&"
+            what = f"`{mark}{event.anchor}`: anchors and aliases are not read"
+            self._say(line, what, do="write the value out where it is used")
+        elif (tag := getattr(event, "tag", None)) not in (None, "!"):
+            self._say(line, f"tag `{tag}` is not read", do="remove it; quote the value to keep it text")
+        elif isinstance(event, yaml.ScalarEvent) and event.value == "<<" and self._wants_key():
+            self._say(line, "merge key `<<` is not read", do="write the keys out where they are used")
+
+    def _say(self, line: int, what: str, *, do: str) -> None:
+        self.problems.append(Problem(what, where=f"{self.path}:{line}", do=do))
+
+
+def _scalar(event: yaml.ScalarEvent) -> str:
+    return Plain(event.value) if event.style is None else str(event.value)
+
+
+def _syntax(error: yaml.YAMLError, text: str, path: str) -> Problem:
+    """The parser's complaint in our words."""
+    if isinstance(error, yaml.reader.ReaderError):
+        line = text.count("\n", 0, error.position) + 1
+        what = f"character U+{error.character:04X} is not allowed in YAML"
+        return Problem(what, where=f"{path}:{line}", do="remove it")
+    mark = getattr(error, "problem_mark", None)
+    number = min(mark.line, text.count("\n")) if mark else 0
+    lines = text.split("\n")
+    near = lines[number]
+    where = f"{path}:{number + 1}"
+    if "\t" in near[: len(near) - len(near.lstrip())]:
+        return Problem(
+            "a tab indents this line, YAML wants spaces", where=where, do="replace the tab by spaces"
+        )
+    if re.search(r"[\w.-]\[\d+-\d+\]", near):
+        return Problem(
+            "a range inside `[ ]` or `{ }` needs quotes",
+            where=where,
+            do='quote it: "gpu[01-04]", "10.0.0.[11-14]"',
+        )
+    said = getattr(error, "problem", None) or "unreadable"
+    context = getattr(error, "context", None) or ""
+    return Problem(
+        f"not YAML: {said}",
+        where=where,
+        why=context,
+        do="check indentation, colons, brackets and quotes near it",
+    )
