@@ -1,0 +1,53 @@
+"""Words that several views share: ranges of hosts, problems as text; knows no terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from launcher.model.problem import Exit, Problem
+
+EXIT_CODES = (
+    "exit codes: 0 done or nothing to do · 1 hosts failed · 2 input wrong · 3 changes (plan) · "
+    "4 locked · 5 SLA missed · 6 plan stale or surprise · 130 interrupted"
+)
+
+
+def host_range(hosts: Iterable[str]) -> str:
+    """`gpu01–gpu04, gpu07`: names that count up, written as ranges."""
+    names = sorted(set(hosts), key=lambda n: (re.sub(r"\d+$", "", n), len(n), n))
+
+    def place(item: tuple[int, str]) -> tuple[str, int]:
+        number = re.search(r"\d+$", item[1])
+        stem = item[1][: number.start()] if number else item[1]
+        return stem, int(number.group()) - item[0] if number else -1
+
+    runs = ([name for _, name in run] for _, run in groupby(enumerate(names), key=place))
+    return ", ".join(run[0] if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)
+
+
+def count(number: int, thing: str) -> str:
+    """`1 host`, `3 hosts`."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def grouped(problems: Sequence[Problem]) -> Iterator[tuple[Problem, tuple[str, ...]]]:
+    """Each different problem once, with all its places, in the order in which they first appear."""
+    places: dict[tuple[str, str, str, str], list[Problem]] = {}
+    for p in problems:
+        places.setdefault((p.what, p.why, p.do, p.more), []).append(p)
+    for same in places.values():
+        yield same[0], tuple(p.where for p in same if p.where)
+
+
+def problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
+    """Problems as a person reads them: what, then where, why and what to do, each on its line."""
+    for problem, places in grouped(problems):
+        yield f"error: {problem.what}"
+        rows = (("where", host_range(places)), ("why", problem.why), ("do", problem.do), ("more", problem.more))
+        for word, text in rows:
+            if text:
+                first, *rest = text.splitlines()
+                yield f"  {word:<6} {first}"
+                yield from (f"         {line}" for line in rest)

@@ -1,0 +1,91 @@
+"""await_ready: an instance's start, watched phase by phase until it answers, dies or is late."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from launcher.health.phases import Progress
+from launcher.health.watch import Member, explain, hear, questions, trouble
+from launcher.model.deployment import Instance
+from launcher.model.facts import Probe
+from launcher.model.plan import Op
+from launcher.model.problem import Problem
+from launcher.model.profile import Engine
+from launcher.model.run import Event, Listener
+from launcher.model.wish import Wanted
+from launcher.remote.fleet import Fleet
+
+SaveLog: TypeAlias = Callable[[str, str, str], str]
+"""Host, unit and the text of its log → where it was saved."""
+
+# a poll is one small request a host; a death is seen within two of them
+poll_every_s = 1.0
+
+
+def await_ready(
+    fleet: Fleet,
+    wanted: Wanted,
+    instance: Instance,
+    listener: Listener,
+    *,
+    save_log: SaveLog | None = None,
+) -> Problem | None:
+    """Watch the instance until every API endpoint answers; None then, else what went wrong, and where.
+
+    On a Problem every process of the instance is stopped: part of an instance serves nobody and keeps the
+    memory of its hosts.
+    """
+    engine = wanted.wish.profile.engine
+    assert engine is not None, "an instance has an engine"
+    start_s = time.monotonic()
+    members = tuple(Member(Progress(p, 0, start_s), heard_s=start_s) for p in instance.processes)
+    announce(members, engine, listener)
+    while not (found := trouble(members, engine, time.monotonic())):
+        before, members = members, poll(fleet, members, engine)
+        news = (m for m, old in zip(members, before, strict=True) if m.progress.phase != old.progress.phase)
+        announce(tuple(news), engine, listener)
+        if all(m.progress.ready for m in members if m.progress.answers):
+            listener(
+                Event("ready", f"healthy after {time.monotonic() - start_s:.0f} s", subject=instance.name)
+            )
+            return None
+        time.sleep(poll_every_s)
+    members = poll(fleet, members, engine)  # the peers' last lines, which may hold the cause
+    saved = (
+        [save_log(m.progress.process.host, m.progress.process.unit, text_of(m)) for m in members]
+        if save_log
+        else []
+    )
+    stop(fleet, instance)
+    return explain(found, members, engine, ", ".join(saved))
+
+
+def poll(fleet: Fleet, members: Sequence[Member], engine: Engine) -> tuple[Member, ...]:
+    """Hear of every member once: one request a host, all hosts at once."""
+    asked: dict[str, tuple[Probe, ...]] = {m.progress.process.host: questions(m, engine) for m in members}
+    facts = fleet.ask(asked)
+    now_s = time.monotonic()
+    return tuple(hear(m, facts[m.progress.process.host], engine, now_s) for m in members)
+
+
+def announce(members: Sequence[Member], engine: Engine, listener: Listener) -> None:
+    """Tell which phase these members are in now."""
+    for m in members:
+        phase = engine.phases[m.progress.phase]
+        data = {"within_s": phase.within_s, "line": m.progress.last}
+        listener(Event("phase", phase.name, m.progress.process.host, m.progress.process.instance, data))
+
+
+def stop(fleet: Fleet, instance: Instance) -> None:
+    """Stop all processes of the instance, where their hosts can be reached."""
+    fleet.do({p.host: (Op("units", {"stop": [p.unit]}),) for p in instance.processes})
+
+
+def text_of(member: Member) -> str:
+    """The member's log as it was read."""
+    return "".join(
+        f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(line.time_s))} {line.text}\n"
+        for line in member.lines
+    )
