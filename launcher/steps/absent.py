@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from launcher.model.facts import Facts, Probe
-from launcher.model.plan import Draft
+from launcher.model.plan import Action, Draft, Op
+from launcher.steps import attributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +17,13 @@ class Params:
 
 
 def probes(want: Params) -> tuple[Probe, ...]:
-    return ()
+    """What is at the path."""
+    return (Probe("path", (want.path,)),)
 
 
 def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
-    return ()
+    """A REMOVE, unless nothing is there."""
+    before = attributes.describe(facts[probes(want)[0]])
+    if before == "absent":
+        return ()
+    return (Draft(Action.REMOVE, want.path, before, "absent", (Op("remove", {"path": want.path}),)),)

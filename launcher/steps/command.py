@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import Annotated
 
 from annotated_types import Ge, MinLen
 
-from launcher.model.facts import Facts, Probe
-from launcher.model.plan import Draft
+from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.plan import Action, Draft, Op
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,10 @@ class Unless:
 
     path: str = ""
     command: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if bool(self.path) == bool(self.command):
+            raise ValueError("needs one of `path` and `command`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +34,24 @@ class Params:
 
 
 def probes(want: Params) -> tuple[Probe, ...]:
-    return ()
+    """The guard."""
+    if want.unless.path:
+        return (Probe("path", (want.unless.path,)),)
+    return (Probe("command", (want.unless.command, want.within_s)),)
 
 
 def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
-    return ()
+    """A COMMAND, unless the guard holds."""
+    have = facts[probes(want)[0]]
+    if isinstance(have, Unknown):
+        before = str(have)
+    elif want.unless.path:
+        if have["type"] != "absent":
+            return ()
+        before = f"{want.unless.path} absent"
+    else:
+        if have["exit"] == 0:
+            return ()
+        before = f"`{shlex.join(want.unless.command)}` exits {have['exit']}"
+    op = Op("command", {"words": list(want.run), "environment": {}, "within_s": want.within_s})
+    return (Draft(Action.COMMAND, shlex.join(want.run), before, "done", (op,)),)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from launcher.model.facts import Facts, Probe
-from launcher.model.plan import Draft
+from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.plan import Action, Draft, Op
+from launcher.steps import attributes, texts
 from launcher.steps.attributes import Mode
 
 
@@ -24,8 +25,40 @@ class Params:
 
 
 def probes(want: Params) -> tuple[Probe, ...]:
-    return ()
+    """What is at the path, and its text where that is another one; a secret's text is never fetched."""
+    if want.secret:
+        return (Probe("path", (want.path,)),)
+    return (Probe("path", (want.path, texts.digest(want.content))),)
 
 
 def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
-    return ()
+    """CREATE, or UPDATE of content, or of mode and owner alone."""
+    have = facts[probes(want)[0]]
+    sha256 = texts.digest(want.content)
+    after = f"file {attributes.wanted(want)}"
+    put = Op("put", attributes.arguments(want), content=want.content.encode(), secret=want.secret)
+    same = not isinstance(have, Unknown) and have["type"] == "file" and have["sha256"] == sha256
+    if same:
+        if attributes.found(have) == attributes.wanted(want):
+            return ()
+        only = Op("attributes", attributes.arguments(want))
+        return (Draft(Action.UPDATE, want.path, attributes.describe(have), after, (only,)),)
+    before = attributes.describe(have)
+    ops = (*attributes.clear(have, want.path, wanted_type="file"), put)
+    if want.secret:
+        return (Draft(_action(before), want.path, before, f"{after}, content changed (secret)", ops),)
+    text = "" if isinstance(have, Unknown) else have.get("text", "")
+    return (
+        Draft(
+            _action(before),
+            want.path,
+            before,
+            f"{after}, content {sha256[:8]}",
+            ops,
+            diff=texts.diff(text, want.content, want.path),
+        ),
+    )
+
+
+def _action(before: str) -> Action:
+    return Action.CREATE if before == "absent" else Action.UPDATE

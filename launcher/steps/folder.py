@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from launcher.model.facts import Facts, Probe
-from launcher.model.plan import Draft
+from launcher.model.plan import Action, Draft, Op
+from launcher.steps import attributes
 from launcher.steps.attributes import Mode
 
 
@@ -20,8 +21,19 @@ class Params:
 
 
 def probes(want: Params) -> tuple[Probe, ...]:
-    return ()
+    """What is at the path."""
+    return (Probe("path", (want.path,)),)
 
 
 def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
-    return ()
+    """CREATE, or UPDATE of mode, owner or type."""
+    have = facts[probes(want)[0]]
+    before, after = attributes.describe(have), f"folder {attributes.wanted(want)}"
+    if before == after:
+        return ()
+    action = Action.CREATE if before == "absent" else Action.UPDATE
+    ops = (
+        *attributes.clear(have, want.path, wanted_type="folder"),
+        Op("folder", attributes.arguments(want)),
+    )
+    return (Draft(action, want.path, before, after, ops),)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from launcher.model.facts import Facts, Probe
-from launcher.model.plan import Draft
+from launcher.model.plan import Action, Draft, Op
+from launcher.steps import attributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +18,19 @@ class Params:
 
 
 def probes(want: Params) -> tuple[Probe, ...]:
-    return ()
+    """What is at the path."""
+    return (Probe("path", (want.path,)),)
 
 
 def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
-    return ()
+    """CREATE, or UPDATE of target or type."""
+    have = facts[probes(want)[0]]
+    before, after = attributes.describe(have), f"link to {want.target}"
+    if before == after:
+        return ()
+    action = Action.CREATE if before == "absent" else Action.UPDATE
+    ops = (
+        *attributes.clear(have, want.path, wanted_type="link"),
+        Op("link", {"path": want.path, "target": want.target}),
+    )
+    return (Draft(action, want.path, before, after, ops),)

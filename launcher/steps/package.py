@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
-from launcher.model.facts import Facts, Probe
-from launcher.model.plan import Draft
+from annotated_types import Ge
+
+from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.plan import Action, Draft, Op
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +20,42 @@ class Params:
     """Package → version, empty for any; or just names."""
     mirror: str = ""
     """Folder of packages on the hosts to install from; empty: apt's own sources."""
+    within_s: Annotated[int, Ge(1)] = 900
 
 
 def probes(want: Params) -> tuple[Probe, ...]:
-    return ()
+    """The installed version of each."""
+    return tuple(Probe("package", (name,)) for name in want.names)
 
 
 def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
-    return ()
+    """One draft that names all packages that are absent or of another version: apt is asked once."""
+    missing: dict[str, str] = {}
+    before: list[str] = []
+    action = Action.CREATE
+    for name, version in _pins(want).items():
+        have = facts[Probe("package", (name,))]
+        found = None if isinstance(have, Unknown) else have["version"]
+        if found is None or (version and found != version):
+            missing[name] = version
+            before.append(str(have) if isinstance(have, Unknown) else found or "absent")
+            if found is not None:
+                action = Action.UPDATE
+    if not missing:
+        return ()
+    op = Op("package", {"names": missing, "from": want.mirror, "within_s": want.within_s})
+    return (
+        Draft(
+            action,
+            f"package {', '.join(missing)}",
+            ", ".join(dict.fromkeys(before)),
+            ", ".join(dict.fromkeys(v or "installed" for v in missing.values())),
+            (op,),
+        ),
+    )
+
+
+def _pins(want: Params) -> Mapping[str, str]:
+    if isinstance(want.names, Mapping):
+        return want.names
+    return dict.fromkeys(want.names, "")

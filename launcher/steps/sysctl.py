@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from launcher.model.facts import Facts, Probe
-from launcher.model.plan import Draft
+from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.plan import Action, Draft, Op
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +18,27 @@ class Params:
 
 
 def probes(want: Params) -> tuple[Probe, ...]:
-    return ()
+    """The file's value and the kernel's."""
+    return (Probe("sysctl", (want.file, want.key)),)
 
 
 def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
-    return ()
+    """CREATE of the line, or UPDATE of it or of the value in effect."""
+    have = facts[probes(want)[0]]
+    op = Op("sysctl", {"file": want.file, "key": want.key, "value": want.value})
+    if isinstance(have, Unknown):
+        return (Draft(Action.UPDATE, want.key, str(have), want.value, (op,)),)
+    written, running = _value(have["line"]), _value(have["value"])
+    wish = _value(want.value)
+    # a kernel that refuses writes (a container's, a locked one) cannot be brought to the value
+    in_effect = running == wish or not have["writable"]
+    if written == wish and in_effect:
+        return ()
+    action = Action.CREATE if written is None else Action.UPDATE
+    before = f"{written or 'absent'} in the file, {running or 'unknown'} in effect"
+    return (Draft(action, want.key, before, want.value, (op,)),)
+
+
+def _value(text: str | None) -> str | None:
+    """The value of a line or of the kernel, with the blanks between its words made equal."""
+    return None if text is None else " ".join(text.rpartition("=")[2].split())

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
-from launcher.model.facts import Facts, Probe
-from launcher.model.plan import Draft
+from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.plan import Action, Draft, Op
+from launcher.steps import file, texts
+
+FOLDER = "/etc/systemd/system"
+SERVICE = re.compile(r"^\[Service\]$", re.MULTILINE)
+RUNS = ("active", "activating", "reloading", "refreshing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +22,7 @@ class Params:
 
     name: str
     """With its suffix: `dsv32-decode-0.service`."""
-    content: str = ""
+    content: str = field(default="", repr=False)
     """The unit's text; resolve has rendered `template:` or read `file:` into it."""
     state: Literal["started", "stopped"] = "started"
     enabled: bool = False
@@ -25,8 +32,118 @@ class Params:
 
 
 def probes(want: Params) -> tuple[Probe, ...]:
-    return ()
+    """The unit as systemd has it, and the file that we give it."""
+    text = unit_file(want)
+    return (probe(want), *(file.probes(text) if text else ()))
 
 
 def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
-    return ()
+    """Apart from one another: the file, start at boot, and START, RESTART or STOP."""
+    have = facts[probe(want)]
+    text = unit_file(want)
+    written = file.changes(text, facts) if text else ()
+    drafts = [_with_reload(draft) for draft in written]
+    if isinstance(have, Unknown):
+        drafts.append(Draft(Action.START, want.name, str(have), _target(want), life(want, Action.RESTART)))
+        return tuple(drafts)
+    if have["needs_reload"] and not written:
+        op = Op("units", {"reload": True})
+        drafts.append(Draft(Action.UPDATE, want.name, "an older text is loaded", "loaded", (op,)))
+    drafts.extend(_boot(want, have))
+    drafts.extend(_life(want, have, rewritten=bool(written)))
+    return tuple(drafts)
+
+
+def probe(want: Params) -> Probe:
+    """Asks systemd for the unit."""
+    return Probe("unit", (want.name,))
+
+
+def life(want: Params, action: Action, *, together: bool = False) -> tuple[Op, ...]:
+    """The ops of START, RESTART or STOP; `together`: stop and start apart, so that peers can join in."""
+    names = [want.name]
+    if action is Action.STOP:
+        return (Op("units", {"stop": names}),)
+    if not together and (action is Action.RESTART or not want.content):
+        # a package may have started its own unit meanwhile, without our files
+        return (Op("units", {"restart": names}),)
+    stop = (Op("units", {"stop": names}),) if action is Action.RESTART else ()
+    return (*stop, Op("units", {"start": names}))
+
+
+def restart(want: Params, facts: Facts, because: str) -> Draft | None:
+    """A RESTART for a reason outside the unit itself; None where it does not run."""
+    have = facts[probe(want)]
+    if isinstance(have, Unknown) or have["active"] not in RUNS:
+        return None
+    ops = life(want, Action.RESTART)
+    return Draft(Action.RESTART, want.name, _state(have), _target(want), ops, because=because)
+
+
+def release(want: Params) -> str:
+    """Names what a start of the unit would run; empty where the unit has no service of ours to record it."""
+    if SERVICE.search(want.content) or (want.depends and not want.content):
+        return texts.digest(want.content, want.depends)[:16]
+    return ""
+
+
+def unit_file(want: Params) -> file.Params | None:
+    """The unit's text, or a drop-in for a packaged unit, with the line that records the release."""
+    service = f"[Service]\n{_recording(release(want))}"
+    if want.content:
+        # a text without that section stays as it is; a function, for the text may hold backslashes
+        return file.Params(f"{FOLDER}/{want.name}", SERVICE.sub(lambda _: service, want.content, count=1))
+    if want.depends:
+        return file.Params(f"{FOLDER}/{want.name}.d/dsv32-release.conf", f"{service}\n")
+    return None
+
+
+def _recording(name: str) -> str:
+    # + : as root and outside the unit's own sandboxing; %n is the unit's full name
+    return f"ExecStartPre=+/bin/sh -c 'mkdir -p /run/dsv32 && echo {name} >/run/dsv32/%n'"
+
+
+def _with_reload(draft: Draft) -> Draft:
+    return replace(draft, ops=(*draft.ops, Op("units", {"reload": True})))
+
+
+def _boot(want: Params, have: Mapping[str, Any]) -> Iterator[Draft]:
+    before = have["enabled"] or "absent"
+    if want.enabled and before != "enabled":
+        op = Op("units", {"enable": [want.name]})
+        yield Draft(Action.UPDATE, want.name, before, "starts at boot", (op,))
+    # `static` and the like are not for us to disable
+    if not want.enabled and before == "enabled":
+        op = Op("units", {"disable": [want.name]})
+        yield Draft(Action.UPDATE, want.name, before, "does not start at boot", (op,))
+
+
+def _life(want: Params, have: Mapping[str, Any], *, rewritten: bool) -> Iterator[Draft]:
+    runs = have["active"] in RUNS
+    if want.state == "stopped":
+        if runs:
+            yield Draft(Action.STOP, want.name, _state(have), "stopped", life(want, Action.STOP))
+        return
+    if not runs:
+        yield Draft(Action.START, want.name, _state(have), _target(want), life(want, Action.START))
+        return
+    wish = release(want)
+    if have["release"] != wish if wish else rewritten:
+        yield Draft(Action.RESTART, want.name, _state(have), _target(want), life(want, Action.RESTART))
+
+
+def _state(have: Mapping[str, Any]) -> str:
+    """What the unit does now, in a word or two."""
+    if have["active"] in RUNS:
+        return f"release {have['release']}" if have["release"] else "running"
+    if have["active"] == "failed":
+        code = f"exit {have['exit_status']}" if have["result"] == "exit-code" else have["result"]
+        return f"failed ({code})"
+    return "absent" if have["load"] == "not-found" else "stopped"
+
+
+def _target(want: Params) -> str:
+    if want.state == "stopped":
+        return "stopped"
+    name = release(want)
+    return f"release {name}" if name else "running"

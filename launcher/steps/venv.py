@@ -7,8 +7,9 @@ from typing import Annotated
 
 from annotated_types import Ge
 
-from launcher.model.facts import Facts, Probe
+from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.plan import Draft
+from launcher.steps.jobs import Job, draft
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +26,36 @@ class Params:
     wheels: str
     """Folder of wheels that the host sees; nothing else is installed from."""
     builder: str
-    """Program on the host that builds it: BUILDER PATH PYTHON LOCK WHEELS DIGEST. It works beside `path`,
-    writes `.complete` last and renames into place; run again, it begins anew."""
+    """Program on the host that builds it: BUILDER PATH PYTHON LOCK WHEELS DIGEST. It writes `.complete`
+    last; run again, it begins anew."""
     within_s: Annotated[int, Ge(1)] = 3600
 
 
 def probes(want: Params) -> tuple[Probe, ...]:
-    return ()
+    """The marker and the job."""
+    return (_marker(want), _job(want).probe)
 
 
 def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
-    return ()
+    """CREATE or UPDATE by the job, unless the marker names this lock."""
+    have = facts[_marker(want)]
+    if isinstance(have, Unknown):
+        before = str(have)
+    elif "text" not in have:
+        before = "absent"
+    else:
+        found = have["text"].strip()
+        if found == want.digest:
+            return ()
+        before = f"lock {found[:12]}"
+    after = f"lock {want.digest[:12]}"
+    return (draft(_job(want), facts, subject=f"environment {want.path}", before=before, after=after),)
+
+
+def _marker(want: Params) -> Probe:
+    return Probe("read", (f"{want.path}/.complete", 200))
+
+
+def _job(want: Params) -> Job:
+    words = (want.builder, want.path, want.python, want.lock, want.wheels, want.digest)
+    return Job("venv", words, want.within_s)
