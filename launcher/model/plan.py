@@ -75,10 +75,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All changes, in the order in which they would be applied, and the facts' digest they rest on."""
+    """All changes, in the order in which they would be applied, and digests of what they rest on."""
 
     changes: tuple[Change, ...]
-    facts_digest: str
+    facts: Mapping[str, str]
+    """Host → digest of its answers, but for what moves by itself (process ids, times)."""
     data_digest: str
     unreached: Mapping[str, str] = field(default_factory=dict)
     """Host → why it could not be observed; nothing is planned there."""
@@ -98,5 +99,6 @@ class Plan:
     @property
     def digest(self) -> str:
         """Names this plan: changes, facts and data."""
-        parts = [self.facts_digest, self.data_digest, *(json.dumps(c.key()) for c in self.changes)]
+        facts = json.dumps(dict(self.facts), sort_keys=True)
+        parts = [facts, self.data_digest, *(json.dumps(c.key()) for c in self.changes)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
