@@ -1,0 +1,61 @@
+"""What hosts need changed on this machine, and setting it back with the last sandbox; knows no host."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from launcher.sandbox import cgroups, programs
+
+# every systemd takes several inotify instances, every host an entry in the table of neighbours
+LIMITS: Mapping[str, int] = {
+    "fs/inotify/max_user_instances": 4096,
+    "fs/inotify/max_user_watches": 262_144,
+    "net/ipv4/neigh/default/gc_thresh3": 4096,
+    "net/ipv4/neigh/default/gc_thresh2": 2048,
+}
+SYSCTLS = Path("/proc/sys")
+# one for all sandboxes, gone with a reboot, as what it remembers
+MEMORY = Path("/run/dsv32-sandbox.json")
+CGROUP_MOUNT = "mounted cgroup"
+
+
+def prepare() -> None:
+    """Raise limits and mount cgroup v2, where necessary; the first sandbox remembers how it was."""
+    before = {key: _limit(key) for key in LIMITS}
+    to_raise = {key: value for key, value in before.items() if 0 < value < LIMITS[key]}
+    mount = not cgroups.has_v2()
+    if to_raise or mount:
+        _remember({**to_raise, CGROUP_MOUNT: mount})
+    for key in to_raise:
+        programs.write_setting(SYSCTLS / key, str(LIMITS[key]))
+    if mount:
+        programs.run("mount", "-t", "cgroup2", "cgroup2", str(cgroups.ROOT))
+
+
+def set_back() -> None:
+    """Set everything back, unless another sandbox is up."""
+    if not MEMORY.exists() or any(True for folder in cgroups.hierarchies() for _ in folder.glob("dsv32-*")):
+        return
+    before = json.loads(MEMORY.read_text())
+    if before.pop(CGROUP_MOUNT):
+        programs.attempt("umount", str(cgroups.ROOT))
+    for key, value in before.items():
+        programs.write_setting(SYSCTLS / key, str(value))
+    MEMORY.unlink()
+
+
+def _remember(before: Mapping[str, int | bool]) -> None:
+    """Write the memory, whole or not at all, unless a sandbox before us has."""
+    new = MEMORY.with_suffix(f".{os.getpid()}")
+    new.write_text(json.dumps(before))
+    with contextlib.suppress(FileExistsError):
+        os.link(new, MEMORY)
+    new.unlink()
+
+
+def _limit(key: str) -> int:
+    return int((programs.read(SYSCTLS / key).split() or ["0"])[0])
