@@ -93,11 +93,12 @@ def served(pairs: Pairs, before: Readings, after: Readings) -> tuple[Pair, Trans
     return Pair(prefills.pop(), decode), transfer(decode, before, after)
 
 
-def transfer(decode: Answering, before: Readings, after: Readings) -> Transfer:
+def transfer(decode: Answering, before: Readings, after: Readings, *, direct: bool = False) -> Transfer:
     """What this decode process received between two readings."""
     return Transfer(
         prompt_tokens=moved("external_tokens", decode, before, after),
         kv_bytes=moved("kv_bytes", decode, before, after),
+        direct=direct,
     )
 
 

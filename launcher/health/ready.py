@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeAlias
 
+from launcher.health.hands import Hands
 from launcher.health.phases import Progress
 from launcher.health.watch import Member, explain, hear, questions, trouble
-from launcher.model.deployment import Instance
+from launcher.model.deployment import Instance, Process
 from launcher.model.facts import Probe
 from launcher.model.plan import Op
 from launcher.model.problem import Problem
 from launcher.model.profile import Engine
 from launcher.model.run import Event, Listener
 from launcher.model.wish import Wanted
-from launcher.remote.fleet import Fleet
 
 SaveLog: TypeAlias = Callable[[str, str, str], str]
 """Host, unit and the text of its log → where it was saved."""
 
 # a poll is one small request a host; a death is seen within two of them
 poll_every_s = 1.0
+poll_within_s = 10.0
+stop_within_s = 60.0
 
 
 def await_ready(
-    fleet: Fleet,
+    fleet: Hands,
     wanted: Wanted,
     instance: Instance,
     listener: Listener,
@@ -58,14 +61,14 @@ def await_ready(
         if save_log
         else []
     )
-    stop(fleet, instance)
+    stop(fleet, instance, listener)
     return explain(found, members, engine, ", ".join(saved))
 
 
-def poll(fleet: Fleet, members: Sequence[Member], engine: Engine) -> tuple[Member, ...]:
+def poll(fleet: Hands, members: Sequence[Member], engine: Engine) -> tuple[Member, ...]:
     """Hear of every member once: one request a host, all hosts at once."""
     asked: dict[str, tuple[Probe, ...]] = {m.progress.process.host: questions(m, engine) for m in members}
-    facts = fleet.ask(asked)
+    facts = fleet.ask(asked, within_s=poll_within_s)
     now_s = time.monotonic()
     return tuple(hear(m, facts[m.progress.process.host], engine, now_s) for m in members)
 
@@ -78,9 +81,16 @@ def announce(members: Sequence[Member], engine: Engine, listener: Listener) -> N
         listener(Event("phase", phase.name, m.progress.process.host, m.progress.process.instance, data))
 
 
-def stop(fleet: Fleet, instance: Instance) -> None:
-    """Stop all processes of the instance, where their hosts can be reached."""
-    fleet.do({p.host: (Op("units", {"stop": [p.unit]}),) for p in instance.processes})
+def stop(fleet: Hands, instance: Instance, listener: Listener) -> None:
+    """Stop all processes of the instance, all at once, where their hosts can be reached."""
+
+    def stop_one(process: Process) -> None:
+        op = Op("units", {"stop": [process.unit]})
+        fleet.do(process.host, (op,), listener=listener, within_s=stop_within_s, subject=instance.name)
+
+    with ThreadPoolExecutor(len(instance.processes)) as threads:
+        for process in instance.processes:
+            threads.submit(stop_one, process)
 
 
 def text_of(member: Member) -> str:

@@ -86,13 +86,13 @@ def ready_probe(url: str, engine: Engine) -> Probe:
     return Probe("http", ("GET", url + engine.ready_path, "", (), answer_within_s))
 
 
-def hear(member: Member, facts: Facts | Unknown, engine: Engine, now_s: float) -> Member:
+def hear(member: Member, facts: Facts | Problem, engine: Engine, now_s: float) -> Member:
     """The member after one poll."""
-    if isinstance(facts, Unknown):
-        return replace(member, silence=facts.reason)
+    if isinstance(facts, Problem):
+        return replace(member, silence=facts.what)
     unit = facts[Probe("unit", (member.progress.process.unit,))]
     asked = journal_probe(member)
-    journal = facts[asked] if asked else {"entries": [], "cursor": member.cursor}
+    journal: Any = facts[asked] if asked else {"entries": [], "cursor": member.cursor}
     for answer in (unit, journal):
         if isinstance(answer, Unknown):
             return replace(member, silence=answer.reason)

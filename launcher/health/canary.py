@@ -1,0 +1,141 @@
+"""canary: one real generation for each prefill × decode pair, and the KV transfer seen in the counters."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from launcher.health.completion import completion, prefill_first, send, wrong
+from launcher.health.hands import Hands
+from launcher.health.metrics import read
+from launcher.health.pairs import Pair, Pairs, Readings, Transfer, all_pairs, answering, served, transfer
+from launcher.health.state import answer_within_s, get, status
+from launcher.model.deployment import Deployment
+from launcher.model.facts import Facts, Probe
+from launcher.model.finding import Finding, Severity
+from launcher.model.problem import Problem
+from launcher.model.profile import Engine
+from launcher.model.run import Event, Listener
+from launcher.model.wish import Wanted
+
+# a round robin meets all pairs it ever meets in one turn a pair; other policies get as many again
+turns_per_pair = 2
+# an engine publishes its counters up to a second after the answer has left
+settle_within_s = 5.0
+settle_every_s = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Canary:
+    """What all requests of one canary have in common."""
+
+    fleet: Hands
+    deployment: Deployment
+    engine: Engine
+    nonce: str
+
+    def body(self, turn: int) -> dict[str, object]:
+        """The request of one turn."""
+        return completion(self.deployment.served_name, nonce=self.nonce, turn=turn)
+
+
+def canary(fleet: Hands, wanted: Wanted, listener: Listener, *, nonce: str) -> tuple[Finding, ...]:
+    """A Finding for each pair: served through the router, served when asked directly, or the Problem.
+
+    `nonce` differs from run to run, so that no prefix cache answers instead of a prefill.
+    """
+    engine, deployment = wanted.wish.profile.engine, wanted.deployment
+    assert engine, "what serves has an engine"
+    assert deployment, "a canary needs something that serves"
+    it = Canary(fleet, deployment, engine, nonce)
+    pairs, refused = through_router(it, all_pairs(deployment))
+    if refused:
+        findings: tuple[Finding, ...] = (Finding(Severity.ERROR, "front", refused.what, refused),)
+    else:
+        turns = enumerate(pairs.seen.items(), start=turns_per_pair * len(pairs.seen))
+        findings = tuple(seen(p, t) if t else ask_directly(it, p, turn) for turn, (p, t) in turns)
+    for finding in findings:
+        listener(
+            Event("finding", finding.text, subject=finding.subject, data={"severity": finding.severity.name})
+        )
+    return findings
+
+
+def through_router(it: Canary, pairs: Pairs) -> tuple[Pairs, Problem | None]:
+    """Ask the front until every pair was seen or the turns are over; a request that fails ends it."""
+    router = it.deployment.routers[0]
+    front = router.endpoint("front").urls()[0]
+    before = readings(it)
+    for turn in range(turns_per_pair * len(pairs.seen)):
+        if not pairs.unseen:
+            break
+        reply = send(it.fleet, router.host, front, it.body(turn))
+        if problem := wrong(reply, front, router.host):
+            return pairs, problem
+        before, moved = settle(it, pairs, before)
+        if not moved:
+            break  # other traffic, or a decode that needed no prefill: asking directly tells which
+        pairs = pairs.with_seen(*moved)
+    return pairs, None
+
+
+def settle(it: Canary, pairs: Pairs, before: Readings) -> tuple[Readings, tuple[Pair, Transfer] | None]:
+    """The readings after a request, once they show which pair served it or the time for that is over."""
+    deadline_s = time.monotonic() + settle_within_s
+    while True:
+        after = readings(it)
+        moved = served(pairs, before, after)
+        if moved or time.monotonic() > deadline_s:
+            return after, moved
+        time.sleep(settle_every_s)
+
+
+def readings(it: Canary) -> Readings:
+    """The counters of every answering process: one request a host, all hosts at once."""
+    sides = [*answering(it.deployment, "prefill"), *answering(it.deployment, "decode")]
+    pages = {side: tuple(get(url + "/metrics") for url in side.urls) for side in sides}
+    asked: dict[str, tuple[Probe, ...]] = {}
+    for side in sides:
+        asked[side.host] = asked.get(side.host, ()) + pages[side]
+    facts = it.fleet.ask(asked, within_s=answer_within_s + 5)
+    texts = {side: bodies(facts[side.host], pages[side]) for side in sides}
+    return {side: read("".join(told), it.engine.metrics) for side, told in texts.items() if told}
+
+
+def bodies(facts: Facts | Problem, pages: Iterable[Probe]) -> tuple[str, ...]:
+    """The bodies of the pages that answered."""
+    answers = () if isinstance(facts, Problem) else tuple(facts[p] for p in pages)
+    return tuple(a["body"] for a in answers if status(a) == 200)
+
+
+def ask_directly(it: Canary, pair: Pair, turn: int) -> Finding:
+    """Be the router for one request: prefill first, then decode with the transfer parameters it gave back."""
+    before = readings(it)
+    prefill, decode, body = pair.prefill, pair.decode, it.body(turn)
+    request_id = f"canary-{it.nonce}-{turn}"
+    first = {**body, "max_tokens": 1, "kv_transfer_params": prefill_first}
+    reply = send(it.fleet, prefill.host, prefill.urls[0], first, request_id=request_id)
+    problem = wrong(reply, prefill.urls[0], prefill.host)
+    if not problem:
+        second = {**body, "kv_transfer_params": json.loads(reply["body"]).get("kv_transfer_params")}
+        reply = send(it.fleet, decode.host, decode.urls[0], second, request_id=request_id)
+        problem = wrong(reply, decode.urls[0], decode.host)
+    if problem:
+        return Finding(Severity.ERROR, str(pair), problem.what, problem)
+    after, _ = settle(it, Pairs({pair: None}), before)
+    return seen(pair, transfer(decode, before, after, direct=True))
+
+
+def seen(pair: Pair, moved: Transfer) -> Finding:
+    """The verdict on a pair that answered: good if KV really came over."""
+    how = "asked directly, past the router" if moved.direct else "through the router"
+    if moved.kv_bytes > 0:
+        amount = f"{moved.kv_bytes:,.0f} bytes of KV moved, for {moved.prompt_tokens:.0f} prompt tokens"
+        return Finding(Severity.OK, str(pair), f"served {how}: {amount}")
+    what = f"{pair} answered {how}, but no KV moved: decode computed the prompt itself"
+    where = f"{pair.decode.host}, {pair.decode.urls[0]}/metrics"
+    return Finding(
+        Severity.ERROR, str(pair), what, Problem(what, where, "", f"dsv32-launch logs {pair.decode.instance}")
+    )

@@ -1,0 +1,23 @@
+"""Hands: what this layer needs of a fleet, so that a table of answers can stand in for one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from launcher.model.facts import Facts, Probe
+from launcher.model.plan import Op
+from launcher.model.problem import Problem
+from launcher.model.run import Listener
+
+
+class Hands(Protocol):
+    """The fleet's verbs, as `remote.Fleet` has them."""
+
+    def ask(
+        self, questions: Mapping[str, Sequence[Probe]], *, within_s: float
+    ) -> Mapping[str, Facts | Problem]:
+        """All answers of each host, or why there are none."""
+
+    def do(self, host: str, ops: Sequence[Op], *, listener: Listener, within_s: float, subject: str) -> Any:
+        """Ops of one host in one request, in order, up to the first that fails."""

@@ -1,0 +1,214 @@
+"""ProcessState, RouterState: what serves at this moment, out of one host's answers; knows no transport."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from launcher.health.metrics import Reading, by_label, read
+from launcher.model.deployment import Instance, Process, RouterProcess
+from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.profile import Engine, RouterKind
+
+answer_within_s = 5
+
+
+@dataclass(frozen=True, slots=True)
+class RankLoad:
+    """What one data-parallel rank does now, and has done since its start."""
+
+    rank: str
+    running: float
+    waiting: float
+    kv_usage: float
+    """0 to 1."""
+    prompt_tokens: float
+    generation_tokens: float
+    external_tokens: float
+    """Prompt tokens whose KV came from a prefill instance."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessState:
+    """One engine process as its host sees it."""
+
+    instance: str
+    host: str
+    unit: str
+    active: str
+    """systemd's word; `unknown` where the host did not answer."""
+    since_s: float
+    """Epoch seconds; 0 if never started."""
+    ports: Mapping[str, bool]
+    """`api 8000` → whether anything listens there."""
+    healthy: bool | None
+    """Every API endpoint answers; None for a headless process."""
+    ranks: tuple[RankLoad, ...]
+    note: str = ""
+    """Why it is not up: the host's silence, or the first error line."""
+
+    @property
+    def up(self) -> bool:
+        """Runs, and answers where it has to."""
+        return self.active == "active" and self.healthy is not False
+
+
+@dataclass(frozen=True, slots=True)
+class RouterState:
+    """The router and the front of one host."""
+
+    host: str
+    unit: str
+    active: str
+    front_unit: str
+    front_active: str
+    front_url: str
+    front_answers: bool
+    ready: bool
+    pools: Mapping[str, tuple[int, int]]
+    """Pool → its workers that the router finds healthy, and all of them."""
+    workers: Mapping[str, bool]
+    """API address → whether the router finds it healthy."""
+    note: str = ""
+
+    @property
+    def up(self) -> bool:
+        """Both run, the front answers and the router has someone to send requests to."""
+        return self.active == self.front_active == "active" and self.front_answers and self.ready
+
+
+def get(url: str) -> Probe:
+    """A GET request from the host itself."""
+    return Probe("http", ("GET", url, "", (), answer_within_s))
+
+
+def process_questions(process: Process, engine: Engine) -> tuple[Probe, ...]:
+    """All that one look at a process asks its host."""
+    pages = (url + path for url in api_urls(process) for path in (engine.ready_path, "/metrics"))
+    return (Probe("unit", (process.unit,)), Probe("listen"), *(get(page) for page in pages))
+
+
+def router_questions(router: RouterProcess, kind: RouterKind) -> tuple[Probe, ...]:
+    """All that one look at a router asks its host."""
+    units = (Probe("unit", (unit,)) for unit in (router.unit, router.front_unit))
+    return (*units, *(get(page) for page in router_pages(router, kind)))
+
+
+def router_pages(router: RouterProcess, kind: RouterKind) -> tuple[str, str, str]:
+    """Where the router says whether it is ready, its metrics, and the same question asked of the front."""
+    own, metrics, front = (router.endpoint(n).urls()[0] for n in ("router", "router-metrics", "front"))
+    return own + kind.ready_path, metrics + "/metrics", front + kind.ready_path
+
+
+def api_urls(process: Process) -> tuple[str, ...]:
+    """Every address at which a process answers requests."""
+    return tuple(url for e in process.endpoints if e.name == "api" for url in e.urls())
+
+
+def process_state(process: Process, instance: Instance, facts: Facts, engine: Engine) -> ProcessState:
+    """What the answers say about a process."""
+    unit = facts[Probe("unit", (process.unit,))]
+    if isinstance(unit, Unknown):
+        return ProcessState(
+            process.instance, process.host, process.unit, "unknown", 0, {}, None, (), unit.reason
+        )
+    listening = facts[Probe("listen")]
+    open_ports = set() if isinstance(listening, Unknown) else {entry["port"] for entry in listening}
+    healthy = [status(facts[get(url + engine.ready_path)]) == 200 for url in api_urls(process)]
+    return ProcessState(
+        instance=process.instance,
+        host=process.host,
+        unit=process.unit,
+        active=unit["active"],
+        since_s=unit["since"],
+        ports={
+            f"{e.name} {e.port + i}": e.port + i in open_ports
+            for e in process.endpoints
+            for i in range(e.count)
+        },
+        healthy=all(healthy) if healthy else None,
+        ranks=loads(process, facts, engine),
+    )
+
+
+def loads(process: Process, facts: Facts, engine: Engine) -> tuple[RankLoad, ...]:
+    """The load of each rank that the process's endpoints tell of: one endpoint a rank, or one for many."""
+    urls = api_urls(process)
+    found: dict[str, RankLoad] = {}
+    for index, url in enumerate(urls):
+        answer = facts[get(url + "/metrics")]
+        if status(answer) != 200:
+            continue
+        reading = read(answer["body"], engine.metrics)
+        for rank in reading.ranks("running"):
+            name = str(process.ranks[index].index) if len(urls) == len(process.ranks) else rank
+            found[name] = load(name, rank, reading)
+    return tuple(found.values())
+
+
+def load(name: str, rank: str, reading: Reading) -> RankLoad:
+    """One rank's numbers of a reading."""
+
+    def value(word: str) -> float:
+        return reading.ranks(word).get(rank, 0.0)
+
+    return RankLoad(
+        name,
+        value("running"),
+        value("waiting"),
+        value("kv_usage"),
+        value("prompt_tokens"),
+        value("generation_tokens"),
+        value("external_tokens"),
+    )
+
+
+def router_state(router: RouterProcess, facts: Facts, kind: RouterKind) -> RouterState:
+    """What the answers say about a router and its front."""
+    units = [facts[Probe("unit", (unit,))] for unit in (router.unit, router.front_unit)]
+    silent = next((u.reason for u in units if isinstance(u, Unknown)), "")
+    active = ["unknown" if isinstance(u, Unknown) else u["active"] for u in units]
+    ready, metrics, front = (facts[get(page)] for page in router_pages(router, kind))
+    return RouterState(
+        host=router.host,
+        unit=router.unit,
+        active=active[0],
+        front_unit=router.front_unit,
+        front_active=active[1],
+        front_url=router.endpoint("front").urls()[0],
+        front_answers=status(front) == 200,
+        ready=status(ready) == 200,
+        pools=healthy_of_all(ready),
+        workers=workers(metrics, kind),
+        note=silent,
+    )
+
+
+def healthy_of_all(answer: Any) -> Mapping[str, tuple[int, int]]:
+    """Pool → healthy and total, as the router's readiness answer has them."""
+    try:
+        told = json.loads(answer["body"])
+    except (TypeError, KeyError, ValueError):
+        return {}
+    if not isinstance(told, dict):
+        return {}
+    return {
+        p: (told[p]["healthy"], told[p]["total"])
+        for p in ("prefill", "decode")
+        if isinstance(told.get(p), dict)
+    }
+
+
+def workers(answer: Any, kind: RouterKind) -> Mapping[str, bool]:
+    """API address → healthy, as the router's metrics have them."""
+    if status(answer) != 200 or "worker_health" not in kind.metrics:
+        return {}
+    health = by_label(answer["body"], name=kind.metrics["worker_health"], label="worker")
+    return {url: value == 1 for url, value in health.items()}
+
+
+def status(answer: Any) -> int:
+    """The HTTP status of an answer; 0 where there was none."""
+    return int(answer.get("status") or 0) if isinstance(answer, dict) else 0
