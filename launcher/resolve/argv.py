@@ -1,0 +1,161 @@
+"""Process → arguments and environment, spelled for one engine release; knows not where they run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+
+from launcher.model.deployment import Argument, Endpoint, EndpointName, Process
+from launcher.model.profile import Engine, Json, Setting
+from launcher.resolve.settings import KV_TRANSFER, Serving, engine_environment, engine_settings, spelled
+from launcher.resolve.topology import Seat
+
+
+def model_path(serving: Serving) -> str:
+    """The staged weights on each host."""
+    return f"{serving.inventory.paths.local}/models/{serving.model.folder}"
+
+
+def environment_path(serving: Serving) -> str:
+    """The Python environment on each host; a new lock file is a new folder."""
+    stack = serving.stack
+    return f"{serving.inventory.paths.local}/environments/{stack.name}-{stack.lock_digest[:12]}"
+
+
+def process(seat: Seat, endpoints: tuple[Endpoint, ...], serving: Serving) -> Process:
+    """One process with its command line and environment."""
+    engine = serving.engine
+    program, *rest = engine.command
+    flags = dict(computed_flags(seat, endpoints, serving))
+    for name, setting in sorted(engine_settings(serving, seat.pool).items()):
+        if name != KV_TRANSFER and not (seat.headless and name in engine.api_only):
+            flags[name] = setting
+    moved = {spelled(n, engine)["env"]: s for n, s in flags.items() if "env" in spelled(n, engine)}
+    model = Argument("", model_path(serving), serving.model.source)
+    return Process(
+        instance=seat.instance,
+        index=seat.index,
+        host=seat.host.name,
+        unit=f"dsv32-{seat.instance}.service",
+        ranks=seat.ranks,
+        leads=seat.leads,
+        endpoints=endpoints,
+        command=(f"{environment_path(serving)}/bin/{program}", *rest),
+        arguments=(model, *flag_arguments(flags, engine)),
+        environment=dict(
+            sorted(
+                {
+                    **engine_environment(serving, seat.pool),
+                    **{name: Setting(_switch(s.value), s.source) for name, s in moved.items()},
+                    **computed_variables(seat, serving),
+                }.items()
+            )
+        ),
+    )
+
+
+def computed_flags(
+    seat: Seat, endpoints: tuple[Endpoint, ...], serving: Serving
+) -> Iterator[tuple[str, Setting]]:
+    """Flags that follow from where a process sits; a setting of the same name is refused."""
+    where = seat.layout.source
+    yield "served-model-name", Setting(serving.model.served_name, serving.model.source)
+    api = port_of(endpoints, "api")
+    if api is not None:
+        yield "host", Setting(seat.host.address, seat.host.source)
+        yield "port", Setting(str(api), where)
+    yield "tensor-parallel-size", Setting(str(seat.layout.tensor_parallel), where)
+    if seat.spans:
+        yield from _tensor_parallel_over_hosts(seat)
+    elif seat.layout.data_parallel > 1:
+        yield from _data_parallel(seat)
+    if seat.headless:
+        yield "headless", Setting(True, where)
+    yield KV_TRANSFER, kv_transfer(seat, serving)
+
+
+def _tensor_parallel_over_hosts(seat: Seat) -> Iterator[tuple[str, Setting]]:
+    where = seat.layout.source
+    yield "nnodes", Setting(str(seat.layout.hosts_per_instance), where)
+    yield "node-rank", Setting(str(seat.index), where)
+    yield "master-addr", Setting(seat.leader.address, seat.leader.source)
+    yield "master-port", Setting(str(seat.layout.rpc_port), where)
+
+
+def _data_parallel(seat: Seat) -> Iterator[tuple[str, Setting]]:
+    """One host needs only the size (and, external, its ports). A start rank makes a process that is not
+    headless a hybrid one, so the leader of the internal style has none; the other styles name it always."""
+    layout, where = seat.layout, seat.layout.source
+    several, external = layout.hosts_per_instance > 1, layout.style == "external"
+    yield "data-parallel-size", Setting(str(layout.data_parallel), where)
+    if several or external:
+        yield "data-parallel-size-local", Setting(str(len(seat.ranks)), where)
+    if several:
+        yield "data-parallel-address", Setting(seat.leader.address, seat.leader.source)
+        yield "data-parallel-rpc-port", Setting(str(layout.rpc_port), where)
+    if external:
+        yield "data-parallel-multi-port-external-lb", Setting(True, where)
+        yield "data-parallel-supervisor-port", Setting(str(layout.supervisor_port), where)
+    elif several and layout.style == "hybrid":
+        yield "data-parallel-hybrid-lb", Setting(True, where)
+    if external or (several and (layout.style == "hybrid" or seat.headless)):
+        yield "data-parallel-start-rank", Setting(str(seat.ranks[0].index), where)
+
+
+def kv_transfer(seat: Seat, serving: Serving) -> Setting:
+    """The connector of this pool, as the engine's data says, with the extra keys of the settings below it."""
+    ours = serving.engine.kv_transfer.get(seat.pool, {})
+    extra = engine_settings(serving, seat.pool).get(KV_TRANSFER)
+    values: dict[str, Json] = {key: setting.value for key, setting in ours.items()}
+    if extra is None or not isinstance(extra.value, dict):
+        return Setting(values, serving.engine.source)
+    return Setting({**values, **extra.value}, f"{serving.engine.source} + {extra.source}")
+
+
+def computed_variables(seat: Seat, serving: Serving) -> dict[str, Setting]:
+    """Variables that follow from where a process sits. Which ones an engine needs is its own data."""
+    host = seat.host
+    words = {
+        "address": Setting(host.address, host.source),
+        "interface": Setting(host.interface, host.source),
+        "kv_port": Setting(str(seat.layout.kv_port), seat.layout.source),
+    }
+    return {name: words[str(word.value)] for name, word in serving.engine.variables.items()}
+
+
+def port_of(endpoints: Iterable[Endpoint], name: EndpointName) -> int | None:
+    """The first port of that name, if the process has one."""
+    return next((e.port for e in endpoints if e.name == name), None)
+
+
+def flag_arguments(flags: Mapping[str, Setting], engine: Engine) -> Iterator[Argument]:
+    """Flags as this release spells them; those it reads from the environment are left out."""
+    for name, setting in flags.items():
+        flag = spelled(name, engine).get("flag")
+        if flag is not None:
+            yield argument(flag, setting)
+
+
+def argument(name: str, setting: Setting) -> Argument:
+    """true is `--name`, false `--no-name`, a mapping or list JSON, anything else its text."""
+    match setting.value:
+        case True:
+            return Argument(f"--{name}", None, setting.source)
+        case False:
+            return Argument(f"--no-{name}", None, setting.source)
+        case dict() | list():
+            return Argument(f"--{name}", json.dumps(setting.value, separators=(",", ":")), setting.source)
+        case value:
+            return Argument(f"--{name}", str(value), setting.source)
+
+
+def _switch(value: Json) -> str:
+    match value:
+        case True:
+            return "1"
+        case False:
+            return "0"
+        case dict() | list():
+            return json.dumps(value, separators=(",", ":"))
+        case _:
+            return str(value)

@@ -1,0 +1,165 @@
+"""Wish → Deployment: seats, ports, processes and routers, or all Problems at once; knows no steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import get_args
+
+from packaging.specifiers import SpecifierSet
+
+from launcher.model.deployment import Deployment, Endpoint, Instance
+from launcher.model.inventory import ENGINE_POOLS, PoolName
+from launcher.model.problem import InputError, Problem
+from launcher.model.wish import Wish
+from launcher.resolve.argv import environment_path, model_path, process
+from launcher.resolve.ports import collisions, engine_endpoints, router_endpoints
+from launcher.resolve.router import COMPUTED, router_process
+from launcher.resolve.settings import Serving, router_settings, setting_problems
+from launcher.resolve.topology import Seat, seats, shape_problems, shared_gpu_problems
+
+VARIABLE_WORDS = ("address", "interface", "kv_port")
+
+
+def deploy(wish: Wish) -> Deployment:
+    """Everything that serves. InputError names all that keeps it from being laid out."""
+    serving = serving_of(wish)
+    problems = dict.fromkeys(
+        (*_pool_problems(serving), *_engine_problems(serving), *setting_problems(serving))
+    )
+    if problems:
+        raise InputError(*problems)
+    groups = tuple(group for pool in ENGINE_POOLS for group in _pool_seats(serving, pool))
+    problems = dict.fromkeys(_collision_problems(groups, serving))
+    if problems:
+        raise InputError(*problems)
+    instances = tuple(_instance(group, serving) for group in groups)
+    hosts = serving.inventory.hosts
+    return Deployment(
+        cluster=serving.inventory.cluster,
+        model_path=model_path(serving),
+        served_name=serving.model.served_name,
+        environment_path=environment_path(serving),
+        paths=serving.inventory.paths,
+        instances=instances,
+        routers=tuple(
+            router_process(hosts[name], instances, serving)
+            for name in serving.inventory.pools["router"].hosts
+        ),
+    )
+
+
+def serving_of(wish: Wish) -> Serving:
+    """The wish with no part of its profile missing."""
+    profile = wish.profile
+    if not (profile.hardware and profile.model and profile.engine and profile.layout and profile.router):
+        raise InputError(*_missing(wish))
+    return Serving(
+        inventory=wish.inventory,
+        stack=profile.stack,
+        hardware=profile.hardware,
+        model=profile.model,
+        engine=profile.engine,
+        layout=profile.layout,
+        router=profile.router,
+    )
+
+
+def _missing(wish: Wish) -> Iterator[Problem]:
+    for name in (f.name for f in fields(wish.profile) if getattr(wish.profile, f.name) is None):
+        yield Problem(
+            what=f"layout {wish.inventory.layout} is named, but no {name}",
+            where=wish.inventory.path,
+            why="what serves needs hardware, model, layout, and a stack with engine and router",
+            do=f"add `{name}:` to the {'stack' if name in ('engine', 'router') else 'inventory'}",
+        )
+
+
+def _instance(group: tuple[Seat, ...], serving: Serving) -> Instance:
+    first = group[0]
+    return Instance(
+        name=first.instance,
+        pool=first.pool,
+        style=first.layout.style,
+        processes=tuple(process(seat, engine_endpoints(seat), serving) for seat in group),
+    )
+
+
+def _pool_seats(serving: Serving, pool: PoolName) -> Iterator[tuple[Seat, ...]]:
+    inventory = serving.inventory
+    return seats(
+        inventory.pools[pool],
+        serving.pool_layout(pool),
+        hardware=serving.hardware,
+        hosts=inventory.hosts,
+    )
+
+
+def _pool_problems(serving: Serving) -> Iterator[Problem]:
+    """Missing pools, and pools that the layout does not fit."""
+    inventory = serving.inventory
+    for pool in get_args(PoolName):
+        if pool not in inventory.pools:
+            yield Problem(
+                what=f"layout {inventory.layout} needs a pool {pool}, the inventory has none",
+                where=inventory.path,
+                do=f"add `{pool}: {{hosts: [...], instances: 1}}` to pools",
+            )
+    for pool in ENGINE_POOLS:
+        if pool in inventory.pools:
+            layout = serving.pool_layout(pool)
+            yield from shape_problems(inventory.pools[pool], layout, serving.hardware)
+            yield from _style_problems(serving, pool)
+
+
+def _style_problems(serving: Serving, pool: PoolName) -> Iterator[Problem]:
+    layout, engine = serving.pool_layout(pool), serving.engine
+    if layout.style not in engine.styles:
+        yield Problem(
+            what=f"{pool}: engine {engine.name} has no style {layout.style}",
+            where=layout.source,
+            why=f"{engine.source} lists {', '.join(engine.styles)}",
+            do=f"write `style: {engine.styles[0]}`, or choose a stack with a newer engine",
+        )
+
+
+def _engine_problems(serving: Serving) -> Iterator[Problem]:
+    """An engine file that does not describe the stack's release, or uses a word that resolve lacks."""
+    stack, engine = serving.stack, serving.engine
+    if not SpecifierSet(engine.versions).contains(stack.engine_version, prereleases=True):
+        yield Problem(
+            what=f"stack {stack.name} has engine version {stack.engine_version}, "
+            f"{engine.name} describes {engine.versions}",
+            where=stack.source,
+            do="name the engine file of that release, or write one (scripts/snapshot-flags lists its flags)",
+        )
+    for name, word in engine.variables.items():
+        if word.value not in VARIABLE_WORDS:
+            yield Problem(
+                what=f"variable {name} holds {word.value!r}",
+                where=word.source,
+                do=f"use one of {', '.join(VARIABLE_WORDS)}",
+            )
+    for name, setting in router_settings(serving).items():
+        if name in COMPUTED:
+            yield Problem(
+                what=f"router setting {name} is set, but resolve computes it",
+                where=setting.source,
+                do="remove the line; ports are set by `router:` of the layout",
+            )
+
+
+def _collision_problems(groups: tuple[tuple[Seat, ...], ...], serving: Serving) -> Iterator[Problem]:
+    placed = [seat for group in groups for seat in group]
+    yield from shared_gpu_problems(placed)
+    yield from collisions(_listeners(placed, serving))
+
+
+def _listeners(placed: list[Seat], serving: Serving) -> Iterator[tuple[str, str, Endpoint]]:
+    for seat in placed:
+        for endpoint in engine_endpoints(seat):
+            yield seat.instance, seat.layout.source, endpoint
+    inventory, layout = serving.inventory, serving.layout.router
+    for name in inventory.pools["router"].hosts:
+        for endpoint in router_endpoints(inventory.hosts[name], layout):
+            yield "router", layout.source, endpoint

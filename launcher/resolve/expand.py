@@ -1,0 +1,208 @@
+"""Role × host × deployment → steps, each with its kind's parameters filled; knows no facts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeAlias
+
+from launcher.load.schema import Place, fill, near
+from launcher.model.deployment import Deployment, Process, RouterProcess
+from launcher.model.inventory import Host, PoolName
+from launcher.model.problem import InputError, Problem
+from launcher.model.role import STAGES, Role, RoleStep, Step
+from launcher.model.wish import Wish
+from launcher.resolve.params import Param, read_params
+from launcher.steps import KINDS
+
+Values: TypeAlias = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a step is for: a host, or an engine process or a router on it."""
+
+    host: Host
+    process: Process | None = None
+    router: RouterProcess | None = None
+
+    @property
+    def instance(self) -> str:
+        """The process's instance; empty for hosts and routers."""
+        return self.process.instance if self.process else ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draft:
+    """One step of a role, its parameters compiled."""
+
+    role: Role
+    step: RoleStep
+    params: Mapping[str, Param]
+    fixed: bool
+    """No parameter differs from host to host."""
+
+
+def expand(wish: Wish, deployment: Deployment | None) -> Mapping[str, tuple[Step, ...]]:
+    """The steps of each host: by stage, then in the roles' order, then as written.
+
+    InputError with the Problems of all roles on all hosts.
+    """
+    problems: dict[Problem, None] = {}
+    roles = [(role, _drafts(role, problems)) for role in wish.roles]
+    roles.sort(key=lambda entry: STAGES.index(entry[0].stage))
+    filler = Filler(_shared_values(wish, deployment), deployment, problems)
+    steps = {
+        host.name: tuple(
+            step
+            for role, drafts in roles
+            if not role.pools or set(role.pools) & _pools_of(host, wish)
+            for step in filler.steps(drafts, host)
+        )
+        for host in wish.inventory.hosts.values()
+    }
+    if problems:
+        raise InputError(*problems)
+    return steps
+
+
+class Filler:
+    """Fills steps; remembers what does not differ from host to host."""
+
+    def __init__(self, values: Values, deployment: Deployment | None, problems: dict[Problem, None]) -> None:
+        self._values = values
+        self._deployment = deployment
+        self._problems = problems
+        self._texts: dict[Param, object] = {}
+        self._wants: dict[Draft, Any] = {}
+
+    def steps(self, drafts: tuple[Draft, ...], host: Host) -> Iterator[Step]:
+        """The steps of one role on one host."""
+        made: dict[tuple[str, str], Any] = {}
+        for draft in drafts:
+            for subject in _subjects(draft.step, host, self._deployment):
+                made[draft.step.name, subject.instance] = self._want(draft, subject)
+        for draft in drafts:
+            for subject in _subjects(draft.step, host, self._deployment):
+                want = made[draft.step.name, subject.instance]
+                if want is None:
+                    continue
+                if draft.step.restart_on:
+                    want = replace(want, depends=_depends(draft.step, subject.instance, made))
+                yield _step(draft, subject, want)
+
+    def _want(self, draft: Draft, subject: Subject) -> Any:
+        """The kind's parameters; None, and Problems noted, where they cannot be filled."""
+        if draft.fixed and draft in self._wants:
+            return self._wants[draft]
+        want = None
+        try:
+            values = {**self._values, **self._subject_values(subject)}
+            texts = {name: self._text(param, values) for name, param in draft.params.items()}
+            want = fill(KINDS[draft.step.kind].Params, texts, place=_places(draft))
+        except InputError as error:
+            self._problems.update(dict.fromkeys(error.problems))
+        if draft.fixed:
+            self._wants[draft] = want
+        return want
+
+    def _text(self, param: Param, values: Values) -> object:
+        if not param.fixed:
+            return param.render(values)
+        if param not in self._texts:
+            self._texts[param] = param.render(values)
+        return self._texts[param]
+
+    def _subject_values(self, subject: Subject) -> dict[str, object]:
+        found: dict[str, object] = {"host": subject.host}
+        if subject.process and self._deployment:
+            found["process"] = subject.process
+            found["instance"] = self._deployment.instance(subject.process.instance)
+        if subject.router:
+            found["router"] = subject.router
+        return found
+
+
+def _drafts(role: Role, problems: dict[Problem, None]) -> tuple[Draft, ...]:
+    """The role's steps; Problems are noted for those that cannot be read."""
+    drafts = []
+    for step in role.steps:
+        kind = KINDS.get(step.kind)
+        if kind is None:
+            problem = Problem(f"unknown kind `{step.kind}`", where=step.source, do=near(step.kind, KINDS))
+            problems[problem] = None
+            continue
+        names = {f.name for f in fields(kind.Params)}
+        if step.restart_on and "depends" not in names:
+            what = f"step {role.name}/{step.name} of kind {step.kind} has restart_on"
+            problems[Problem(what, where=step.source, do="only units restart: remove the line")] = None
+            continue
+        try:
+            params = read_params(role, step, has_content="content" in names)
+        except InputError as error:
+            problems.update(dict.fromkeys(error.problems))
+            continue
+        drafts.append(Draft(role, step, params, fixed=all(p.fixed for p in params.values())))
+    return tuple(drafts)
+
+
+def _step(draft: Draft, subject: Subject, want: Any) -> Step:
+    suffix = f"[{subject.instance}]" if subject.instance else ""
+    is_engine = draft.step.kind == "unit" and draft.role.stage == "engine"
+    return Step(
+        id=f"{draft.role.name}/{draft.step.name}{suffix}",
+        role=draft.role.name,
+        stage=draft.role.stage,
+        kind=draft.step.kind,
+        host=subject.host.name,
+        want=want,
+        instance=subject.instance if is_engine else "",
+        source=draft.step.source,
+    )
+
+
+def _subjects(step: RoleStep, host: Host, deployment: Deployment | None) -> Iterator[Subject]:
+    """What a step is for on one host: `each` of it."""
+    if step.each == "host":
+        yield Subject(host)
+    elif deployment and step.each == "process":
+        yield from (Subject(host, process=p) for p in deployment.processes_on(host.name))
+    elif deployment:
+        yield from (Subject(host, router=r) for r in deployment.routers if r.host == host.name)
+
+
+def _depends(step: RoleStep, instance: str, made: Mapping[tuple[str, str], Any]) -> str:
+    """Digest over the content of the steps named in `restart_on`: of the same process, else of the host."""
+    digest = hashlib.sha256()
+    for name in step.restart_on:
+        want = made.get((name, instance)) or made.get((name, ""))
+        content = getattr(want, "content", None) or repr(want)
+        digest.update(f"{name}\n{content}\n".encode())
+    return digest.hexdigest()
+
+
+def _places(draft: Draft) -> Place:
+    def place(location: tuple[str | int, ...]) -> str:
+        param = draft.params.get(str(location[0])) if location else None
+        return param.source if param else draft.step.source
+
+    return place
+
+
+def _shared_values(wish: Wish, deployment: Deployment | None) -> dict[str, object]:
+    profile = wish.profile
+    return {
+        "inventory": wish.inventory,
+        "paths": wish.inventory.paths,
+        "stack": profile.stack,
+        "hardware": profile.hardware,
+        "model": profile.model,
+        "engine": profile.engine,
+        "layout": profile.layout,
+        "deployment": deployment,
+    }
+
+
+def _pools_of(host: Host, wish: Wish) -> set[PoolName]:
+    return {name for name, pool in wish.inventory.pools.items() if host.name in pool.hosts}

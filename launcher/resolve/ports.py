@@ -1,0 +1,75 @@
+"""Every endpoint's port, and collisions; knows nothing of flags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from launcher.model.deployment import Endpoint, EndpointName
+from launcher.model.inventory import Host
+from launcher.model.problem import Problem
+from launcher.model.profile import RouterLayout
+from launcher.resolve.topology import Seat
+
+LOOPBACK = "127.0.0.1"
+
+
+def engine_endpoints(seat: Seat) -> tuple[Endpoint, ...]:
+    """What one process listens on, apart from the ephemeral ports of NCCL, Gloo, NVSHMEM, UCX and ZMQ.
+
+    api: one for the leader (internal), each host (hybrid) or each rank (external); it also has /metrics.
+    rpc: on the leader of several hosts. kv: the NIXL side channel, base + global rank, one a local rank.
+    """
+    layout, host = seat.layout, seat.host
+    endpoints: list[Endpoint] = []
+
+    def listen(name: EndpointName, port: int, count: int = 1) -> None:
+        endpoints.append(Endpoint(name, host.name, host.address, port, count))
+
+    if not seat.headless:
+        listen("api", layout.api_port, len(seat.ranks) if layout.style == "external" else 1)
+    if layout.style == "external":
+        listen("supervisor", layout.supervisor_port)
+    if seat.leads and layout.hosts_per_instance > 1:
+        listen("rpc", layout.rpc_port)
+    if seat.leads or not seat.spans:
+        listen("kv", layout.kv_port + seat.ranks[0].index, len(seat.ranks))
+    return tuple(endpoints)
+
+
+def router_endpoints(host: Host, layout: RouterLayout) -> tuple[Endpoint, ...]:
+    """What the router and its front listen on; the router itself is for the front of its host only."""
+    return (
+        Endpoint("router", host.name, LOOPBACK, layout.port),
+        Endpoint("router-metrics", host.name, host.address, layout.metrics_port),
+        Endpoint("front", host.name, host.address, layout.front_port),
+    )
+
+
+def collisions(listeners: Iterable[tuple[str, str, Endpoint]]) -> Iterator[Problem]:
+    """Ports of one host that two endpoints want, or that no host has.
+
+    A listener is its owner's name, the source of its ports, and the endpoint.
+    """
+    taken: dict[tuple[str, int], tuple[str, str, Endpoint]] = {}
+    told: set[tuple[Endpoint, Endpoint]] = set()
+    for owner, source, endpoint in listeners:
+        last = endpoint.port + endpoint.count - 1
+        if last > 65535:
+            yield Problem(
+                what=f"{owner} {endpoint.name} needs ports {endpoint.port}–{last}, the highest is 65535",
+                where=source,
+                do="choose a lower first port",
+            )
+            continue
+        for port in range(endpoint.port, last + 1):
+            other = taken.setdefault((endpoint.host, port), (owner, source, endpoint))
+            if other[2] is endpoint or (other[2], endpoint) in told:
+                continue
+            told.add((other[2], endpoint))
+            yield Problem(
+                what=f"port {port} of {endpoint.host} is wanted by {other[0]} {other[2].name} "
+                f"and {owner} {endpoint.name}",
+                where=source,
+                why=f"the other one is set in {other[1]}",
+                do="give one of them another port in the layout",
+            )

@@ -1,0 +1,191 @@
+"""Which layer wins for each setting, and what this engine release refuses; knows no processes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from launcher.model.inventory import ENGINE_POOLS, Inventory, PoolName
+from launcher.model.problem import Problem
+from launcher.model.profile import (
+    Engine,
+    Hardware,
+    Layout,
+    Model,
+    PoolLayout,
+    RouterKind,
+    Setting,
+    Settings,
+    SettingsByPool,
+    Stack,
+)
+
+KV_TRANSFER = "kv-transfer-config"
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """An inventory that serves, and all parts of its profile."""
+
+    inventory: Inventory
+    stack: Stack
+    hardware: Hardware
+    model: Model
+    engine: Engine
+    layout: Layout
+    router: RouterKind
+
+    def pool_layout(self, pool: PoolName) -> PoolLayout:
+        """The layout of an engine pool."""
+        return self.layout.prefill if pool == "prefill" else self.layout.decode
+
+
+def merged(layers: Iterable[Settings]) -> dict[str, Setting]:
+    """Later layers win; None removes what lower layers made."""
+    result: dict[str, Setting] = {}
+    for layer in layers:
+        result.update(layer)
+    return {name: setting for name, setting in result.items() if setting.value is not None}
+
+
+def engine_settings(serving: Serving, pool: PoolName) -> dict[str, Setting]:
+    """Flags of a pool's processes, without the computed ones, by their current names."""
+    layout = serving.layout
+    below = (serving.model.settings, serving.hardware.settings, layout.settings)
+    own = serving.pool_layout(pool).settings
+    return merged(_stack(below, own=own, above=serving.inventory.settings, pool=pool))
+
+
+def engine_environment(serving: Serving, pool: PoolName) -> dict[str, Setting]:
+    """Variables of a pool's processes, without the computed ones."""
+    layout = serving.layout
+    below = (serving.model.environment, serving.hardware.environment, layout.environment)
+    own = serving.pool_layout(pool).environment
+    return merged(_stack(below, own=own, above=serving.inventory.environment, pool=pool))
+
+
+def router_settings(serving: Serving) -> dict[str, Setting]:
+    """Flags of the router, without the computed ones. `all` means all engines, not the router."""
+    above = serving.inventory.settings.get("router", {})
+    return merged((serving.router.settings, serving.layout.router.settings, above))
+
+
+def router_environment(serving: Serving) -> dict[str, Setting]:
+    """Variables of the router."""
+    return merged((serving.layout.router.environment, serving.inventory.environment.get("router", {})))
+
+
+def _stack(
+    below: tuple[SettingsByPool, ...], *, own: Settings, above: SettingsByPool, pool: PoolName
+) -> Iterator[Settings]:
+    for by_pool in below:
+        yield by_pool.get("all", {})
+        yield by_pool.get(pool, {})
+    yield own
+    yield above.get("all", {})
+    yield above.get(pool, {})
+
+
+def setting_problems(serving: Serving) -> Iterator[Problem]:
+    """Every setting and variable that the engine release or resolve itself refuses."""
+    yield from _pool_name_problems(serving)
+    for pool in ENGINE_POOLS:
+        for name, setting in engine_settings(serving, pool).items():
+            yield from _flag_problems(name, setting, engine=serving.engine, pool=pool)
+        for name, setting in engine_environment(serving, pool).items():
+            yield from _variable_problems(name, setting, serving.engine)
+
+
+def _pool_name_problems(serving: Serving) -> Iterator[Problem]:
+    parts = (serving.model, serving.hardware, serving.layout, serving.inventory)
+    known = ("all", *ENGINE_POOLS, "router")
+    for by_pool in (by_pool for part in parts for by_pool in (part.settings, part.environment)):
+        for pool in set(by_pool) - set(known):
+            where = next((s.source for s in by_pool[pool].values()), "")
+            yield Problem(what=f"settings for {pool!r}", where=where, do=f"use one of {', '.join(known)}")
+
+
+def _flag_problems(name: str, setting: Setting, *, engine: Engine, pool: PoolName) -> Iterator[Problem]:
+    if name in engine.computed:
+        yield _computed_problem(name, setting)
+    elif name in engine.removed:
+        yield _removed_problem(name, setting, engine)
+    elif name == KV_TRANSFER:
+        yield from _kv_transfer_problems(setting, engine.kv_transfer.get(pool, {}))
+    elif engine.options and "env" not in engine.renamed.get(name, {}):
+        yield from _option_problems(name, setting, engine)
+
+
+def _option_problems(name: str, setting: Setting, engine: Engine) -> Iterator[Problem]:
+    spelled = engine.renamed.get(name, {}).get("flag", name)
+    option = f"--{spelled.split('.')[0]}"
+    if option not in engine.options:
+        near = difflib.get_close_matches(option.replace("_", "-"), engine.options, n=1)
+        yield Problem(
+            what=f"{engine.name} has no flag {option}",
+            where=setting.source,
+            why=f"the options of its parser are listed in configs/engines/{engine.name}.flags",
+            do=f"did you mean `{near[0][2:]}`?" if near else "remove the line",
+        )
+    elif setting.value is False and f"--no-{spelled}" not in engine.options:
+        yield Problem(
+            what=f"{option} cannot be false",
+            where=setting.source,
+            why=f"{engine.name} has no --no-{spelled}",
+            do=f"write `{name}: null` to leave it out, or quote the value",
+        )
+
+
+def _kv_transfer_problems(setting: Setting, ours: Settings) -> Iterator[Problem]:
+    if not isinstance(setting.value, dict):
+        yield Problem(
+            what=f"{KV_TRANSFER} is {setting.value!r}, expected a mapping of extra keys",
+            where=setting.source,
+            do="write, for instance, `kv-transfer-config: {kv_buffer_device: cpu}`",
+        )
+        return
+    for key in sorted(set(setting.value) & set(ours)):
+        yield Problem(
+            what=f"{KV_TRANSFER} sets {key}, which resolve computes",
+            where=setting.source,
+            why=f"it is {ours[key].value} by {ours[key].source}",
+            do=f"remove the key {key}",
+        )
+
+
+def _variable_problems(name: str, setting: Setting, engine: Engine) -> Iterator[Problem]:
+    if name in engine.computed or name in engine.variables:
+        yield _computed_problem(name, setting)
+    elif name in engine.removed:
+        yield _removed_problem(name, setting, engine)
+    elif not isinstance(setting.value, str):
+        yield Problem(
+            what=f"variable {name} is {setting.value!r}, expected text",
+            where=setting.source,
+            why="a variable of the environment has no type",
+            do='quote it, for instance "1" or "true"',
+        )
+
+
+def _computed_problem(name: str, setting: Setting) -> Problem:
+    return Problem(
+        what=f"{name} is set, but resolve computes it",
+        where=setting.source,
+        why="ranks, addresses and ports of a deployment must agree with each other",
+        do="remove the line; `dsv32-launch explain INSTANCE` shows what it is and why",
+    )
+
+
+def _removed_problem(name: str, setting: Setting, engine: Engine) -> Problem:
+    return Problem(
+        what=f"{engine.name} does not know {name}",
+        where=setting.source,
+        why=engine.removed[name],
+        do="remove the line, or choose a stack whose engine knows it",
+    )
+
+
+def spelled(name: str, engine: Engine) -> Mapping[str, str]:
+    """How this release spells a setting: {flag: NAME} or {env: VARIABLE}."""
+    return engine.renamed.get(name) or {"flag": name}

@@ -1,0 +1,107 @@
+"""Text + values → text, looked up strictly: an unknown name is a Problem; knows no domain."""
+
+from __future__ import annotations
+
+import functools
+import json
+import posixpath
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+
+import jinja2
+import jinja2.meta
+
+from launcher.model.problem import InputError, Problem
+
+UNQUOTED = re.compile(r"[A-Za-z0-9_@+=:,./-]+")
+"""Words that mean themselves in a unit file."""
+ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "%": "%%"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Template:
+    """A compiled text and the names that it looks up."""
+
+    path: str
+    """File for messages; `line` is where in it the text's first line stands."""
+    line: int
+    names: frozenset[str]
+    compiled: jinja2.Template
+
+    def render(self, values: Mapping[str, object]) -> str:
+        """The text with `values` in it; InputError with file:line where a name leads nowhere."""
+        try:
+            return self.compiled.render(values)
+        except jinja2.UndefinedError as error:
+            raise InputError(self._problem(str(error.message), error.__traceback__, values)) from None
+        except (TypeError, ValueError) as error:
+            raise InputError(self._problem(str(error), error.__traceback__, values)) from None
+
+    def _problem(self, text: str, trace: TracebackType | None, values: Mapping[str, object]) -> Problem:
+        line = 1
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.path:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        return Problem(
+            what=f"template: {text}",
+            where=f"{self.path}:{self.line + line - 1}",
+            do=f"use a name that there is: {', '.join(sorted(values))}",
+        )
+
+
+def is_template(text: str) -> bool:
+    """Whether rendering could change a text."""
+    return "{{" in text or "{%" in text or "{#" in text
+
+
+@functools.lru_cache(maxsize=4096)
+def compiled(text: str, path: str, line: int = 1) -> Template:
+    """A template that stands at `path`:`line`; InputError if it is none."""
+    environment = _environment()
+    try:
+        tree = environment.parse(text, filename=path)
+        code = environment.compile(tree, filename=path)
+    except jinja2.TemplateSyntaxError as error:
+        problem = Problem(
+            what=f"template: {error.message}",
+            where=f"{path}:{line + error.lineno - 1}",
+            do="check braces, quotes and filter names",
+        )
+        raise InputError(problem) from None
+    made = jinja2.Template.from_code(environment, code, {})
+    return Template(path, line, frozenset(jinja2.meta.find_undeclared_variables(tree)), made)
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+    )
+    environment.filters.update(unit_quote=unit_quote, json=as_json, basename=posixpath.basename)
+    return environment
+
+
+def unit_quote(word: object, *, expands: bool = True) -> str:
+    r"""One word as systemd reads it back unchanged from ExecStart=; `expands=false`: from Environment=,
+    where `$` means nothing and doubling would show.
+
+    >>> print(unit_quote('{"a": "50%"}'), unit_quote("--port"), unit_quote("$HOME"))
+    "{\"a\": \"50%%\"}" --port "$$HOME"
+    """
+    text = str(word)
+    if UNQUOTED.fullmatch(text):
+        return text
+    quoted = "".join(ESCAPES.get(c, c) for c in text)
+    return '"' + (quoted.replace("$", "$$") if expands else quoted) + '"'
+
+
+def as_json(value: object) -> str:
+    """Compact JSON; mappings keep their order."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
