@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from launcher.execute.observe import Observed
@@ -32,7 +32,7 @@ def make_plan(wanted: Wanted, observed: Observed) -> Plan:
         changes.extend(orphans(host, steps, facts))
         for step in steps:
             changes.extend(bind(step, draft) for draft in KINDS[step.kind].changes(step.want, facts))
-    changes.extend(_peers(wanted, observed, changes))
+    changes.extend(list(_peers(wanted, observed, changes)))
     cut_off = broken_instances(wanted, observed.problems)
     return Plan(
         changes=_ordered(wanted, (c for c in changes if c.instance not in cut_off)),
@@ -82,9 +82,9 @@ def _lasting(kind: str, answer: Any) -> Any:
     return answer
 
 
-def _peers(wanted: Wanted, observed: Observed, changes: Iterable[Change]) -> Iterator[Change]:
+def _peers(wanted: Wanted, observed: Observed, changes: Sequence[Change]) -> Iterator[Change]:
     """A RESTART of each running process whose instance starts on another host: it starts as a whole."""
-    cause = {c.instance: c for c in reversed(list(changes)) if c.action in LIFE and c.instance}
+    cause = {c.instance: c for c in reversed(changes) if c.action in LIFE and c.instance}
     moved = {(c.host, c.step) for c in changes if c.action in LIFE}
     for host, facts in observed.facts.items():
         for step in wanted.steps[host]:

@@ -1,0 +1,85 @@
+"""Apply: a plan's changes, stage by stage; what was not in the plan stops it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from launcher.execute.hands import Hands
+from launcher.execute.hosts import by_host, round_of
+from launcher.execute.instances import start_instances
+from launcher.execute.observe import Observed, observe
+from launcher.execute.outcome import Outcome
+from launcher.execute.planner import make_plan
+from launcher.execute.progress import Await, Progress
+from launcher.execute.surprise import remaining, same, surprises, unkept
+from launcher.model.plan import Change, Plan
+from launcher.model.problem import PlanRefusedError, Problem
+from launcher.model.role import Stage
+from launcher.model.run import Event, Listener
+from launcher.model.wish import Wanted
+
+
+def apply(
+    fleet: Hands,
+    wanted: Wanted,
+    plan: Plan,
+    listener: Listener,
+    *,
+    start_instance: Await,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> Outcome:
+    """Make it so. Stages are barriers; `start_instance` waits for an instance that was just started.
+
+    Raises PlanRefusedError when a host turns out to need what the plan does not show. `interrupted` is asked
+    before each request: no new one is sent once it says yes.
+    """
+    progress = Progress(fleet, wanted, plan, listener, start_instance, interrupted)
+    for host, reason in plan.unreached.items():
+        problem = Problem(
+            what=f"{host} was not reached: {reason}",
+            where=host,
+            why="nothing was planned there, nor for instances that span it",
+            do=f"ssh {host}, then dsv32-launch up {wanted.wish.inventory.path}",
+        )
+        progress.lose_host(host, problem)
+    for number, stage in enumerate(plan.stages):
+        if interrupted() or (stage == "router" and _too_few(progress)):
+            break
+        changes = plan.stage(stage) if number == 0 else _still_needed(progress, stage)
+        _run_stage(progress, stage, progress.left(changes))
+    return progress.outcome()
+
+
+def _too_few(progress: Progress) -> bool:
+    found = progress.below_minimum()
+    progress.problems.extend(found)
+    return bool(found)
+
+
+def _run_stage(progress: Progress, stage: Stage, changes: tuple[Change, ...]) -> None:
+    if not changes:
+        return
+    progress.listener(Event("stage-started", stage, subject=stage))
+    steps = [c for c in changes if not c.instance]
+    progress.done.extend(round_of(progress, by_host(steps)))
+    start_instances(progress, progress.left(c for c in changes if c.instance))
+    progress.listener(Event("stage-done", stage, subject=stage))
+
+
+def _still_needed(progress: Progress, stage: Stage) -> tuple[Change, ...]:
+    """The stage's changes, recomputed from what its hosts say now: fewer than planned, never others."""
+    planned = progress.plan.changes
+    hosts = [h for h in dict.fromkeys(c.host for c in planned) if h not in progress.lost_hosts]
+    seen = observe(progress.fleet, progress.wanted, hosts)
+    for host, problem in seen.problems.items():
+        progress.lose_host(host, problem)
+    now = make_plan(progress.wanted, Observed(seen.facts, progress.lost_hosts))
+    unforeseen = surprises(planned, now, stage)
+    if unforeseen:
+        raise PlanRefusedError(*unforeseen)
+    for host, problem in unkept(progress.done, now, stage).items():
+        progress.lose_host(host, problem)
+    needed = remaining(planned, now, stage)
+    keys = {same(c) for c in needed}
+    progress.done.extend(c for c in progress.left(progress.plan.stage(stage)) if same(c) not in keys)
+    return needed

@@ -1,0 +1,84 @@
+"""Changes of many hosts in one round: a request a host, hosts in parallel, results by host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from launcher.execute.batch import batch
+from launcher.execute.progress import Progress
+from launcher.model.plan import Change, Op
+from launcher.model.problem import Problem
+from launcher.model.run import Event, EventKind
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    done: tuple[Change, ...]
+    problem: Problem | None = None
+
+
+def by_host(changes: Iterable[Change]) -> dict[str, list[Change]]:
+    """Changes grouped, hosts in the order in which they come up."""
+    found: dict[str, list[Change]] = {}
+    for change in changes:
+        found.setdefault(change.host, []).append(change)
+    return found
+
+
+def round_of(progress: Progress, changes: Mapping[str, Sequence[Change]]) -> tuple[Change, ...]:
+    """Do each host's changes; a host that fails is lost. The changes that were done."""
+    results = progress.fleet.map(tuple(changes), lambda host: _do(progress, host, changes[host]))
+    done: list[Change] = []
+    for host, result in results.items():
+        if isinstance(result, Problem):
+            progress.lose_host(host, result)
+            continue
+        done.extend(result.done)
+        if result.problem:
+            progress.lose_host(host, result.problem)
+    return tuple(done)
+
+
+def stop_units(progress: Progress, units: Mapping[str, str]) -> None:
+    """Host → unit to stop there, in one round; a host that cannot be told keeps it running."""
+
+    def stop(host: str) -> None:
+        op = Op("units", {"stop": [units[host]]})
+        progress.fleet.do(
+            host, [op], listener=progress.listener, within_s=batch(()).within_s, subject=units[host]
+        )
+
+    progress.fleet.map(tuple(units), stop)
+
+
+def _do(progress: Progress, host: str, changes: Sequence[Change]) -> _Result:
+    if progress.interrupted():
+        return _Result(())
+    tell, work = progress.listener, batch(changes)
+    for change in changes:
+        tell(_event("change-started", change))
+    result = progress.fleet.do(
+        host, work.ops, listener=tell, within_s=work.within_s, subject=changes[0].stage
+    )
+    index = len(work.ops) if result.ok else result.failed_index or 0
+    done, failed = work.done(index), () if result.ok else work.failed(index)
+    for change in done:
+        tell(_event("change-done", change))
+    for change in failed:
+        tell(_event("change-failed", change, result.error))
+    return _Result(done, _problem(host, failed, result.error) if failed else None)
+
+
+def _event(kind: EventKind, change: Change, error: Problem | None = None) -> Event:
+    data = {"action": change.action.name, "stage": change.stage, "after": change.after}
+    text = f"{change.subject}: {error.what}" if error else change.subject
+    return Event(kind, text, host=change.host, subject=change.step, data=data)
+
+
+def _problem(host: str, failed: Sequence[Change], error: Problem | None) -> Problem:
+    steps = ", ".join(dict.fromkeys(c.step for c in failed))
+    subjects = ", ".join(dict.fromkeys(c.subject for c in failed))
+    if error is None:
+        error = Problem("the host did not say why", do=f"ssh {host}")
+    return replace(error, what=f"{subjects}: {error.what}", where=f"{host}, step {steps}")

@@ -1,0 +1,79 @@
+"""Instances started: each as a whole, those that serve one of a pool after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from launcher.execute.hosts import by_host, round_of, stop_units
+from launcher.execute.progress import Progress
+from launcher.execute.waves import waves
+from launcher.model.deployment import Instance
+from launcher.model.plan import Action, Change
+from launcher.model.problem import LauncherError, Problem
+from launcher.model.run import Event
+
+
+def start_instances(progress: Progress, changes: Sequence[Change]) -> None:
+    """START, RESTART and STOP of engine units. A wave that fails ends the roll-out: what serves, goes on."""
+    for wave in waves(progress.instances, changes):
+        if progress.interrupted():
+            return
+        names = {i.name for i in wave}
+        _wave(progress, wave, [c for c in changes if c.instance in names])
+        failed = sorted(names & set(progress.lost_instances))
+        left = [c for c in changes if c.action is Action.RESTART and c.instance not in names]
+        if failed and progress.left(left):
+            _end_rollout(progress, failed[0], progress.left(left))
+            return
+
+
+def _wave(progress: Progress, wave: Sequence[Instance], changes: Sequence[Change]) -> None:
+    # every process of an instance is down before the first comes up: ranks of two generations never meet
+    halts = [replace(c, action=Action.STOP, ops=c.ops[:-1]) for c in changes if len(c.ops) > 1]
+    if halts:
+        round_of(progress, by_host(halts))
+    starts = [replace(c, ops=c.ops[-1:]) for c in progress.left(changes)]
+    done = round_of(progress, by_host(starts))
+    progress.done.extend(done)
+    began = {c.instance for c in done if c.action is not Action.STOP} - set(progress.lost_instances)
+    _await_ready(progress, [i for i in wave if i.name in began])
+    _stop_lost(progress, wave, {c.instance for c in starts})
+
+
+def _await_ready(progress: Progress, instances: Sequence[Instance]) -> None:
+    if not instances:
+        return
+    with ThreadPoolExecutor(max_workers=len(instances)) as pool:
+        verdicts = list(pool.map(lambda i: _verdict(progress, i), instances))
+    for instance, problem in zip(instances, verdicts, strict=True):
+        if problem:
+            progress.lose_instance(instance.name, problem)
+        else:
+            progress.listener(Event("ready", f"{instance.name} is ready", subject=instance.name))
+
+
+def _verdict(progress: Progress, instance: Instance) -> Problem | None:
+    try:
+        return progress.await_ready(instance)
+    except LauncherError as error:
+        return error.problems[0]
+
+
+def _stop_lost(progress: Progress, wave: Iterable[Instance], begun: set[str]) -> None:
+    """What did not become ready as a whole holds no GPU, port or memory on any of its hosts."""
+    for instance in wave:
+        if instance.name in progress.lost_instances and instance.name in begun:
+            stop_units(progress, {p.host: p.unit for p in instance.processes})
+
+
+def _end_rollout(progress: Progress, failed: str, left: Sequence[Change]) -> None:
+    for name in dict.fromkeys(c.instance for c in left):
+        problem = Problem(
+            what=f"{name} is not restarted and runs what it ran before",
+            where=name,
+            why=f"{failed}, restarted before it, is not ready",
+            do=progress.next_command,
+        )
+        progress.problems.append(problem)
