@@ -47,10 +47,10 @@ def make(name: str) -> tuple[Path, ...]:
     return made
 
 
-def freeze(name: str, on: bool) -> bool:
-    """Stop or let go every process in a cgroup; False where there is no such cgroup."""
-    written = [programs.write_setting(f / "cgroup.freeze", "1" if on else "0") for f in _present(name)]
-    return any(written)
+def freeze(name: str, on: bool) -> None:
+    """Stop or let go every process in a cgroup."""
+    for folder in _present(name):
+        programs.write_setting(folder / "cgroup.freeze", "1" if on else "0")
 
 
 def is_frozen(name: str) -> bool:

@@ -151,8 +151,9 @@ class SandboxHost:
 
     def freeze(self, on: bool = True) -> None:
         """Stop all its processes, or let them go on: TCP still connects, nothing answers."""
-        if not cgroups.freeze(self.place.cgroup, on) and on:
+        if on and self.init is None:
             raise LauncherError(Problem(f"{self.name} is down", do=f"dsv32-launch sandbox start {self.name}"))
+        cgroups.freeze(self.place.cgroup, on)
 
     def fill(self, path: str = "/nvme") -> None:
         """Fill `/nvme` or `/` until nothing more fits; InputError where it has no limit of its own."""

@@ -48,9 +48,7 @@ def write(path: Path, text: str, *, mode: int = 0o644) -> None:
     os.replace(new, path)
 
 
-def write_setting(path: Path, text: str) -> bool:
-    """Write a file of /proc/sys or a cgroup; False where the kernel does not have it or does not let us."""
+def write_setting(path: Path, text: str) -> None:
+    """Write a file of /proc/sys or a cgroup, where the kernel has it and lets us."""
     with contextlib.suppress(OSError):
         path.write_text(text)
-        return True
-    return False
