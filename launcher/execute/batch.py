@@ -10,8 +10,9 @@ from launcher.model.plan import Change, Op
 
 WRITES = frozenset({"put", "folder", "link", "attributes"})
 """Ops that no unit of another step waits for: what systemctl has to do is gathered behind a row of them."""
-OP_WITHIN_S = 120
-"""An op that has no deadline of its own; systemd allows a unit 90 s to start and as much to stop."""
+WITHIN_S = {"package": 1800, "units": 600}
+OP_WITHIN_S = 60
+"""Seconds for ops that bring no deadline of their own; the agent ends its programs earlier or then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Batch:
     @property
     def within_s(self) -> float:
         """Seconds that all ops may take together."""
-        return sum(float(op.args.get("within_s", OP_WITHIN_S)) for op in self.ops)
+        return sum(float(op.args.get("within_s", WITHIN_S.get(op.verb, OP_WITHIN_S))) for op in self.ops)
 
     def failed(self, index: int) -> tuple[Change, ...]:
         """The changes whose op at `index` failed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from launcher.execute.batch import batch
+from launcher.execute.batch import WITHIN_S, batch
 from launcher.execute.progress import Progress
 from launcher.model.plan import Change, Op
 from launcher.model.problem import Problem
@@ -46,7 +46,7 @@ def stop_units(progress: Progress, units: Mapping[str, str]) -> None:
     def stop(host: str) -> None:
         op = Op("units", {"stop": [units[host]]})
         progress.fleet.do(
-            host, [op], listener=progress.listener, within_s=batch(()).within_s, subject=units[host]
+            host, [op], listener=progress.listener, within_s=WITHIN_S["units"], subject=units[host]
         )
 
     progress.fleet.map(tuple(units), stop)

@@ -40,7 +40,7 @@ def surprises(planned: Iterable[Change], now: Plan, stage: Stage) -> tuple[Probl
 
 
 def unkept(applied: Iterable[Change], now: Plan, stage: Stage) -> Mapping[str, Problem]:
-    """Host → a step of an earlier stage that was applied and still differs; instances have their own judge."""
+    """Host → a step of an earlier stage that was applied and still differs; health judges instances."""
     keys = {same(c) for c in applied}
     earlier = STAGES[: STAGES.index(stage)]
     return {

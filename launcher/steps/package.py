@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
-
-from annotated_types import Ge
 
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.plan import Action, Draft, Op
@@ -20,7 +17,6 @@ class Params:
     """Package → version, empty for any; or just names."""
     mirror: str = ""
     """Folder of packages on the hosts to install from; empty: apt's own sources."""
-    within_s: Annotated[int, Ge(1)] = 900
 
 
 def probes(want: Params) -> tuple[Probe, ...]:
@@ -43,7 +39,7 @@ def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
                 action = Action.UPDATE
     if not missing:
         return ()
-    op = Op("package", {"names": missing, "from": want.mirror, "within_s": want.within_s})
+    op = Op("package", {"names": missing, "from": want.mirror})
     return (
         Draft(
             action,
