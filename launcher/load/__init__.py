@@ -1,1 +1,68 @@
-"""Files to nouns: inventory, configs/ and roles/ become a Wish, or all their Problems at once."""
+"""Files to nouns: an inventory, configs/ and roles/ become a Wish, or all their Problems at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from launcher.load.collect import Collector
+from launcher.load.data import Data
+from launcher.load.form import InventoryFile, inventory_schema, read_choices, read_file
+from launcher.load.inventory import make_inventory
+from launcher.load.profile import Choice, read_profile, read_stack
+from launcher.load.roles import read_roles
+from launcher.load.rules import beside, profile_problems
+from launcher.load.secrets import open_secrets
+from launcher.load.ssh_config import host_name
+from launcher.model.wish import Wish
+
+__all__ = ["inventory_schema", "load"]
+
+
+def load(
+    path: Path | str, *, data_dir: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Wish:
+    """Everything an inventory says and leads to. InputError with all Problems of all files.
+
+    `data_dir` is laid over the shipped roles/ and configs/. Secrets are opened only where `environment` is
+    given, for that may run commands; without it only their form is checked.
+    """
+    path = Path(path)
+    data = Data(data_dir)
+    document = data.document(path)
+    problems = Collector()
+    file = problems.attempt(lambda: read_file(document))
+    choices = read_choices(document)
+    stack = read_stack(choices["stack"], data, problems) if "stack" in choices else None
+    profile = None
+    roles = None
+    if stack is not None:
+        for kind, name in (("engine", stack.engine), ("router", stack.router)):
+            if name:
+                choices[kind] = Choice(name, stack.source)
+        profile = read_profile(choices, stack, data, problems)
+        problems.keep(profile_problems(profile))
+        roles = read_roles(stack, data, problems)
+    inventory = None
+    if file is not None:
+        layout = profile.layout if profile else None
+        look_up = _host_names(file, document.path, data)
+        inventory = make_inventory(file, document, layout=layout, host_name=look_up, problems=problems)
+    problems.raise_any()
+    assert inventory is not None
+    assert profile is not None
+    assert roles is not None
+    secrets = {}
+    if environment is not None:
+        secrets = dict(open_secrets(inventory.secrets, environment=environment, beside=path.parent))
+    return Wish(inventory, profile, roles, data_digest=data.digest, secrets=secrets)
+
+
+def _host_names(file: InventoryFile, inventory: str, data: Data) -> Callable[[str], str]:
+    """Looks hosts up in the inventory's ssh_config, or the user's; reads it only if asked."""
+
+    def look_up(name: str) -> str:
+        path = beside(inventory, file.ssh.config or "~/.ssh/config")
+        return host_name(data.text(path), name) if path.is_file() else ""
+
+    return look_up

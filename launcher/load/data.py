@@ -1,0 +1,102 @@
+"""Where roles/ and configs/ are, and what was read of them; knows nothing of their content."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from launcher.load.document import Document, parse
+from launcher.load.schema import near
+from launcher.model.problem import InputError, Problem
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def shipped() -> Path:
+    """The folder with our own roles/ and configs/: in an installed package, or beside it in a checkout."""
+    inside = PACKAGE / "_data"
+    return inside if inside.is_dir() else PACKAGE.parent
+
+
+class Data:
+    """The files of one load: a user's folder over the shipped one, and a digest of all that was read."""
+
+    def __init__(self, data_dir: Path | None = None) -> None:
+        """`data_dir` lies over the shipped data: a file found there wins. InputError if it is no folder."""
+        if data_dir is not None and not data_dir.is_dir():
+            what = f"data folder `{data_dir}` is not a folder"
+            raise InputError(Problem(what, do="give --data-dir a folder that holds roles/ or configs/"))
+        self._roots = [*([data_dir] if data_dir else []), shipped()]
+        self._read: dict[str, str] = {}
+
+    def find(self, relative: str) -> Path | None:
+        """The file or folder of that name that counts."""
+        return next((root / relative for root in self._roots if (root / relative).exists()), None)
+
+    def names(self, folder: str, *, holding: str) -> list[str]:
+        """What a folder offers: files with a suffix (`.yaml`), or folders that hold a file (`role.yaml`)."""
+        found: set[str] = set()
+        for root in self._roots:
+            if holding.startswith("."):
+                found |= {path.stem for path in (root / folder).glob(f"*{holding}")}
+            else:
+                found |= {path.parent.name for path in (root / folder).glob(f"*/{holding}")}
+        return sorted(found)
+
+    def shown(self, path: Path) -> str:
+        """A path as messages name it: shipped files by their place in the data, others as given."""
+        root = self._roots[-1]
+        ours = any(path.is_relative_to(root / folder) for folder in ("configs", "roles"))
+        return path.relative_to(root).as_posix() if ours else str(path)
+
+    def content(self, path: Path) -> bytes:
+        """A file's bytes; InputError says why it cannot be read."""
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise InputError(_unreadable(path, self.shown(path), error)) from None
+        self._read[self.shown(path)] = hashlib.sha256(content).hexdigest()
+        return content
+
+    def text(self, path: Path) -> str:
+        """A file's text; InputError if it is not UTF-8."""
+        content = self.content(path)
+        try:
+            return content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+            what = f"byte 0x{content[error.start]:02x} is not UTF-8"
+            where = f"{self.shown(path)}:{line}"
+            raise InputError(Problem(what, where=where, do="save the file as UTF-8")) from None
+
+    def document(self, path: Path) -> Document:
+        """A YAML file; InputError unless it is one and holds keys and values."""
+        document = parse(self.text(path), self.shown(path))
+        if not isinstance(document.values, dict):
+            what = (
+                f"the file holds {'a list' if isinstance(document.values, list) else 'text'}, expected keys"
+            )
+            raise InputError(Problem(what, where=document.place(()), do="write `key: value` lines"))
+        return document
+
+    @property
+    def digest(self) -> str:
+        """sha256 over names and content of every file read so far."""
+        lines = (f"{digest}  {name}\n" for name, digest in sorted(self._read.items()))
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def unknown(kind: str, name: str, *, where: str, known: Iterable[str]) -> Problem:
+    """A name that no file of configs/ or roles/ has."""
+    return Problem(f"unknown {kind} `{name}`", where=where, do=near(name, known))
+
+
+def _unreadable(path: Path, shown: str, error: OSError) -> Problem:
+    if isinstance(error, FileNotFoundError):
+        beside = [p.name for p in path.parent.glob(f"*{path.suffix}")] if path.parent.is_dir() else []
+        return Problem("no such file", where=shown, do=near(path.name, beside))
+    if isinstance(error, IsADirectoryError):
+        return Problem("this is a folder, expected a file", where=shown, do="name a file in it")
+    reason = (error.strerror or "unreadable").lower()
+    return Problem(f"cannot be read: {reason}", where=shown, do="check its owner and mode: ls -l")

@@ -1,0 +1,103 @@
+"""What names and paths may look like, and which files an inventory must find; knows no hosts, no pools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from launcher.load.document import Document
+from launcher.load.form import InventoryFile
+from launcher.load.schema import near
+from launcher.load.secrets import source_problems
+from launcher.model.problem import Problem
+from launcher.model.profile import Profile, Settings
+
+CLUSTER = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
+FOLDER = re.compile(r"(/[A-Za-z0-9._-]+)+")
+"""Absolute, and free of what systemd, YAML and the shell would read as their own."""
+JUMP = re.compile(r"([^@\s]+@)?[^@:\s]+(:[0-9]{1,5})?")
+VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+
+
+def file_problems(file: InventoryFile, document: Document) -> Iterator[Problem]:
+    """All that can be seen in the inventory alone."""
+    if not CLUSTER.fullmatch(file.cluster):
+        what = f"cluster `{file.cluster}` is not lower-case letters, digits and `-`"
+        yield Problem(what, where=document.place(("cluster",)), do="rename it, for instance `prod`")
+    for kind in ("hardware", "model") if file.layout else ():
+        if not getattr(file, kind):
+            what = f"`{kind}` is missing, layout `{file.layout}` serves"
+            do = f"add `{kind}:`, a file in configs/{kind if kind == 'hardware' else kind + 's'}/"
+            yield Problem(what, where=document.place(("layout",)), do=do)
+    yield from _path_problems(file, document)
+    yield from _ssh_problems(file, document)
+    yield from name_problems(file.settings.values(), file.environment.values())
+    yield from source_problems(file.secrets)
+
+
+def profile_problems(profile: Profile) -> Iterator[Problem]:
+    """Names of settings and variables in configs/."""
+    for part in (profile.model, profile.hardware, profile.layout):
+        if part is not None:
+            yield from name_problems(part.settings.values(), part.environment.values())
+    if profile.layout is not None:
+        layout = profile.layout
+        for pool in (layout.prefill, layout.decode, layout.router):
+            yield from name_problems([pool.settings], [pool.environment])
+    if profile.router is not None:
+        yield from name_problems([profile.router.settings], [])
+
+
+def name_problems(settings: Iterable[Settings], environment: Iterable[Settings]) -> Iterator[Problem]:
+    """Settings are named without dashes in front, variables in upper case."""
+    for name, setting in ((n, s) for by_name in settings for n, s in by_name.items()):
+        if name.startswith("-"):
+            bare = name.lstrip("-")
+            yield Problem(
+                f"setting `{name}` has dashes in front", where=setting.source, do=f"write `{bare}:`"
+            )
+    for name, setting in ((n, s) for by_name in environment for n, s in by_name.items()):
+        if not VARIABLE.fullmatch(name):
+            what = f"environment variable `{name}` is not upper-case letters, digits and `_`"
+            do = f"write `{re.sub('[^A-Z0-9_]', '_', name.upper())}:`"
+            yield Problem(what, where=setting.source, do=do)
+
+
+def _path_problems(file: InventoryFile, document: Document) -> Iterator[Problem]:
+    for word, path in (("shared", file.paths.shared), ("local", file.paths.local)):
+        where = document.place(("paths", word))
+        if not path.startswith("/"):
+            what = f"paths.{word} is `{path}`, expected an absolute path"
+            yield Problem(what, where=where, do=f"write it from the root: /{path}")
+        elif not FOLDER.fullmatch(path) or ".." in path.split("/"):
+            what = f"paths.{word} is `{path}`, expected folders of letters, digits, `.`, `_` and `-`"
+            yield Problem(what, where=where, do="write a path without spaces, `..` and a slash at the end")
+    if file.paths.shared == file.paths.local:
+        what = f"paths.local is `{file.paths.local}`, the same as paths.shared"
+        why = "weights and software are copied from the one to the other"
+        do = "name a folder on a disk of the hosts"
+        yield Problem(what, where=document.place(("paths", "local")), why=why, do=do)
+
+
+def _ssh_problems(file: InventoryFile, document: Document) -> Iterator[Problem]:
+    ssh = file.ssh
+    for word, name in (("config", ssh.config), ("known_hosts", ssh.known_hosts), ("identity", ssh.identity)):
+        if name and not beside(document.path, name).is_file():
+            what = f"ssh.{word} names `{name}`, no such file"
+            why = f"looked for {beside(document.path, name)}"
+            yield Problem(
+                what, where=document.place(("ssh", word)), why=why, do="correct it or make the file"
+            )
+    if ssh.jump and not JUMP.fullmatch(ssh.jump):
+        what = f"ssh.jump is `{ssh.jump}`, expected [user@]host[:port]"
+        yield Problem(what, where=document.place(("ssh", "jump")), do="write it like ops@bastion:22")
+    if ssh.sudo_password and ssh.sudo_password not in file.secrets:
+        what = f"ssh.sudo_password names the secret `{ssh.sudo_password}`, which `secrets` does not have"
+        where = document.place(("ssh", "sudo_password"))
+        yield Problem(what, where=where, do=near(ssh.sudo_password, file.secrets))
+
+
+def beside(inventory: str, name: str) -> Path:
+    """A file that an inventory names: relative to its folder, `~` is the user's home."""
+    return Path(inventory).parent / Path(name).expanduser()
