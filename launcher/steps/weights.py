@@ -25,7 +25,7 @@ class Params:
     file has the size it says."""
 
     path: str
-    source: str
+    origin: str
     """Folder that the host sees (shared file system) to copy from."""
     manifest: str
     """JSON file that the host sees: {"files": {name: {"size": bytes, "sha256": hex}}}; its sha256 names the
@@ -87,4 +87,4 @@ def _files(want: Params) -> Probe:
 
 
 def _job(want: Params) -> Job:
-    return Job("weights", (want.copier, want.path, want.source, want.manifest), want.within_s)
+    return Job("weights", (want.copier, want.path, want.origin, want.manifest), want.within_s)
