@@ -6,17 +6,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from launcher.load.collect import Collector
-from launcher.load.data import Data
+from launcher.load.data import Data, roots_of
+from launcher.load.document import Document
 from launcher.load.form import InventoryFile, inventory_schema, read_choices, read_file
 from launcher.load.inventory import make_inventory
 from launcher.load.profile import Choice, read_profile, read_stack
 from launcher.load.roles import read_roles
-from launcher.load.rules import beside, profile_problems
+from launcher.load.rules import beside, no_such_file, profile_problems
 from launcher.load.secrets import open_secrets
 from launcher.load.ssh_config import host_name
+from launcher.model.problem import InputError
 from launcher.model.wish import Wish
 
-__all__ = ["inventory_schema", "load"]
+__all__ = ["Data", "inventory_schema", "load", "load_from"]
 
 
 def load(
@@ -27,8 +29,11 @@ def load(
     `data_dir` is laid over the shipped roles/ and configs/. Secrets are opened only where `environment` is
     given, for that may run commands; without it only their form is checked.
     """
-    path = Path(path)
-    data = Data(data_dir)
+    return load_from(Data(roots_of(data_dir)), Path(path), environment=environment)
+
+
+def load_from(data: Data, path: Path, *, environment: Mapping[str, str] | None = None) -> Wish:
+    """`load` with the data it is to read from."""
     document = data.document(path)
     problems = Collector()
     file = problems.attempt(lambda: read_file(document))
@@ -46,7 +51,7 @@ def load(
     inventory = None
     if file is not None:
         layout = profile.layout if profile else None
-        look_up = _host_names(file, document.path, data)
+        look_up = _host_names(file, document, data)
         inventory = make_inventory(file, document, layout=layout, host_name=look_up, problems=problems)
     problems.raise_any()
     assert inventory is not None
@@ -58,11 +63,15 @@ def load(
     return Wish(inventory, profile, roles, data_digest=data.digest, secrets=secrets)
 
 
-def _host_names(file: InventoryFile, inventory: str, data: Data) -> Callable[[str], str]:
+def _host_names(file: InventoryFile, document: Document, data: Data) -> Callable[[str], str]:
     """Looks hosts up in the inventory's ssh_config, or the user's; reads it only if asked."""
 
     def look_up(name: str) -> str:
-        path = beside(inventory, file.ssh.config or "~/.ssh/config")
-        return host_name(data.text(path), name) if path.is_file() else ""
+        path = beside(document.path, file.ssh.config or "~/.ssh/config")
+        if path.is_file():
+            return host_name(data.text(path), name)
+        if file.ssh.config:
+            raise InputError(no_such_file(document, "config", file.ssh.config))
+        return ""
 
     return look_up

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from launcher.load.document import Document, parse
@@ -19,15 +19,22 @@ def shipped() -> Path:
     return inside if inside.is_dir() else PACKAGE.parent
 
 
-class Data:
-    """The files of one load: a user's folder over the shipped one, and a digest of all that was read."""
+def roots_of(data_dir: Path | None) -> tuple[Path, ...]:
+    """The shipped data, under a user's own where there is one. InputError if that is no folder."""
+    if data_dir is None:
+        return (shipped(),)
+    if not data_dir.is_dir():
+        what = f"data folder `{data_dir}` is not a folder"
+        raise InputError(Problem(what, do="give --data-dir a folder that holds roles/ or configs/"))
+    return (data_dir, shipped())
 
-    def __init__(self, data_dir: Path | None = None) -> None:
-        """`data_dir` lies over the shipped data: a file found there wins. InputError if it is no folder."""
-        if data_dir is not None and not data_dir.is_dir():
-            what = f"data folder `{data_dir}` is not a folder"
-            raise InputError(Problem(what, do="give --data-dir a folder that holds roles/ or configs/"))
-        self._roots = [*([data_dir] if data_dir else []), shipped()]
+
+class Data:
+    """The files of one load, and a digest of all that was read."""
+
+    def __init__(self, roots: Sequence[Path]) -> None:
+        """`roots`: folders with roles/ and configs/; a file of an earlier one hides that of a later one."""
+        self._roots = tuple(roots)
         self._read: dict[str, str] = {}
 
     def find(self, relative: str) -> Path | None:

@@ -16,6 +16,7 @@ Location: TypeAlias = "tuple[str | int, ...]"
 Value: TypeAlias = "str | list[Value] | dict[str, Value]"
 """What a document holds before a type says otherwise."""
 
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 DEEPEST = 40
 """Levels; nothing we read needs ten, and a hostile file must not exhaust the stack."""
 
@@ -104,7 +105,8 @@ class _Builder:
             return
         location = self._locate_next(line)
         if isinstance(event, yaml.ScalarEvent):
-            self._store(_scalar(event))
+            self._refuse_controls(event.value, line)
+            self._store(Plain(event.value) if event.style is None else str(event.value))
         elif isinstance(event, yaml.AliasEvent):
             self._store("")
         else:
@@ -125,6 +127,7 @@ class _Builder:
             what = "a key must be text, found a list or mapping"
             self._say(line, what, do="quote a value that starts with `{` or `[`")
             raise InputError(*self.problems)
+        self._refuse_controls(event.value, line)
         top.key = event.value
         location = (*top.location, event.value)
         if event.value in top.value:
@@ -164,12 +167,14 @@ class _Builder:
         elif isinstance(event, yaml.ScalarEvent) and event.value == "<<" and self._wants_key():
             self._say(line, "merge key `<<` is not read", do="write the keys out where they are used")
 
+    def _refuse_controls(self, text: str, line: int) -> None:
+        """Escapes in double quotes can make characters that no path, flag or name may hold."""
+        found = CONTROLS.search(text)
+        if found:
+            self._say(line, f"character U+{ord(found[0]):04X} is not allowed here", do="remove its escape")
+
     def _say(self, line: int, what: str, *, do: str) -> None:
         self.problems.append(Problem(what, where=f"{self.path}:{line}", do=do))
-
-
-def _scalar(event: yaml.ScalarEvent) -> str:
-    return Plain(event.value) if event.style is None else str(event.value)
 
 
 def _syntax(error: yaml.YAMLError, text: str, path: str) -> Problem:

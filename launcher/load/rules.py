@@ -84,11 +84,7 @@ def _ssh_problems(file: InventoryFile, document: Document) -> Iterator[Problem]:
     ssh = file.ssh
     for word, name in (("config", ssh.config), ("known_hosts", ssh.known_hosts), ("identity", ssh.identity)):
         if name and not beside(document.path, name).is_file():
-            what = f"ssh.{word} names `{name}`, no such file"
-            why = f"looked for {beside(document.path, name)}"
-            yield Problem(
-                what, where=document.place(("ssh", word)), why=why, do="correct it or make the file"
-            )
+            yield no_such_file(document, word, name)
     if ssh.jump and not JUMP.fullmatch(ssh.jump):
         what = f"ssh.jump is `{ssh.jump}`, expected [user@]host[:port]"
         yield Problem(what, where=document.place(("ssh", "jump")), do="write it like ops@bastion:22")
@@ -98,6 +94,13 @@ def _ssh_problems(file: InventoryFile, document: Document) -> Iterator[Problem]:
         yield Problem(what, where=where, do=near(ssh.sudo_password, file.secrets))
 
 
+def no_such_file(document: Document, word: str, name: str) -> Problem:
+    """A file under `ssh` that is not there."""
+    what = f"ssh.{word} names `{name}`, no such file"
+    why = f"looked for {beside(document.path, name)}"
+    return Problem(what, document.place(("ssh", word)), why, do="correct it or make the file")
+
+
 def beside(inventory: str, name: str) -> Path:
     """A file that an inventory names: relative to its folder, `~` is the user's home."""
-    return Path(inventory).parent / Path(name).expanduser()
+    return Path(inventory).parent / (Path(name).expanduser() if name.startswith("~/") else name)

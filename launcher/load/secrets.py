@@ -56,7 +56,9 @@ def _open(name: str, setting: Setting, environment: Mapping[str, str], beside: P
         value = environment.get(rest, "")
         do = f"export {rest}=..."
     elif kind == "file":
-        value = _from_file(name, beside / Path(rest).expanduser(), setting.source)
+        value = _from_file(
+            name, beside / (Path(rest).expanduser() if rest.startswith("~/") else rest), setting.source
+        )
         do = f"write it into {rest}"
     else:
         value = _from_command(name, rest, setting.source)
