@@ -18,8 +18,8 @@ def model_path(serving: Serving) -> str:
 
 def environment_path(serving: Serving) -> str:
     """The Python environment on each host; a new lock file is a new folder."""
-    stack = serving.stack
-    return f"{serving.inventory.paths.local}/environments/{stack.name}-{stack.lock_digest[:12]}"
+    name = "-".join(filter(None, (serving.stack.name, serving.stack.lock_digest[:12])))
+    return f"{serving.inventory.paths.local}/environments/{name}"
 
 
 def process(seat: Seat, endpoints: tuple[Endpoint, ...], serving: Serving) -> Process:

@@ -10,8 +10,6 @@ from launcher.model.problem import Problem
 from launcher.model.profile import RouterLayout
 from launcher.resolve.topology import Seat
 
-LOOPBACK = "127.0.0.1"
-
 
 def engine_endpoints(seat: Seat) -> tuple[Endpoint, ...]:
     """What one process listens on, apart from the ephemeral ports of NCCL, Gloo, NVSHMEM, UCX and ZMQ.
@@ -37,9 +35,9 @@ def engine_endpoints(seat: Seat) -> tuple[Endpoint, ...]:
 
 
 def router_endpoints(host: Host, layout: RouterLayout) -> tuple[Endpoint, ...]:
-    """What the router and its front listen on; the router itself is for the front of its host only."""
+    """What the router and its front listen on; the router itself is for the fronts only."""
     return (
-        Endpoint("router", host.name, LOOPBACK, layout.port),
+        Endpoint("router", host.name, host.address, layout.port),
         Endpoint("router-metrics", host.name, host.address, layout.metrics_port),
         Endpoint("front", host.name, host.address, layout.front_port),
     )

@@ -37,7 +37,7 @@ def _listening(host: Host, serving: Serving) -> dict[str, Setting]:
     layout = serving.layout.router
     router, metrics, _ = router_endpoints(host, layout)
     return {
-        "host": Setting(router.address, layout.source),
+        "host": Setting(router.address, host.source),
         "port": Setting(str(router.port), layout.source),
         "prometheus-host": Setting(metrics.address, host.source),
         "prometheus-port": Setting(str(metrics.port), layout.source),

@@ -17,7 +17,7 @@ from launcher.model.problem import InputError, Problem
 
 UNQUOTED = re.compile(r"[A-Za-z0-9_@+=:,./-]+")
 """Words that mean themselves in a unit file."""
-ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "%": "%%"}
+ESCAPES = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "%": "%%"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,17 +89,18 @@ def _environment() -> jinja2.Environment:
 
 
 def unit_quote(word: object, *, expands: bool = True) -> str:
-    r"""One word as systemd reads it back unchanged from ExecStart=; `expands=false`: from Environment=,
+    """One word as systemd reads it back unchanged from ExecStart=; `expands=false`: from Environment=,
     where `$` means nothing and doubling would show.
 
-    >>> print(unit_quote('{"a": "50%"}'), unit_quote("--port"), unit_quote("$HOME"))
-    "{\"a\": \"50%%\"}" --port "$$HOME"
+    >>> print(unit_quote('{"a": "50%"}'), unit_quote("--port"), unit_quote("it's $HOME"))
+    '{"a": "50%%"}' --port "it's $$HOME"
     """
     text = str(word)
     if UNQUOTED.fullmatch(text):
         return text
-    quoted = "".join(ESCAPES.get(c, c) for c in text)
-    return '"' + (quoted.replace("$", "$$") if expands else quoted) + '"'
+    mark = "'" if '"' in text and "'" not in text else '"'
+    quoted = "".join(f"\\{c}" if c == mark else ESCAPES.get(c, c) for c in text)
+    return mark + (quoted.replace("$", "$$") if expands else quoted) + mark
 
 
 def as_json(value: object) -> str:
