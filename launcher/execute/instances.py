@@ -12,7 +12,6 @@ from launcher.execute.waves import waves
 from launcher.model.deployment import Instance
 from launcher.model.plan import Action, Change
 from launcher.model.problem import LauncherError, Problem
-from launcher.model.run import Event
 
 
 def start_instances(progress: Progress, changes: Sequence[Change]) -> None:
@@ -50,8 +49,6 @@ def _await_ready(progress: Progress, instances: Sequence[Instance]) -> None:
     for instance, problem in zip(instances, verdicts, strict=True):
         if problem:
             progress.lose_instance(instance.name, problem)
-        else:
-            progress.listener(Event("ready", f"{instance.name} is ready", subject=instance.name))
 
 
 def _verdict(progress: Progress, instance: Instance) -> Problem | None:

@@ -39,3 +39,24 @@ class Event:
 
 
 Listener: TypeAlias = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One invocation that may change hosts: who, from where, with what, and how it ended."""
+
+    id: str
+    """`<utc time>-<flow>`, also the name of its folder."""
+    flow: str
+    cluster: str
+    who: str
+    where_from: str
+    """The controller's name, and the address the person came from if over SSH."""
+    argv: tuple[str, ...]
+    versions: Mapping[str, str]
+    data_digest: str
+    started: str
+    """UTC, ISO 8601."""
+    ended: str = ""
+    """Empty: it runs, or its controller was killed."""
+    exit_code: int | None = None
