@@ -38,7 +38,9 @@ def _wave(progress: Progress, wave: Sequence[Instance], changes: Sequence[Change
     progress.done.extend(done)
     began = {c.instance for c in done if c.action is not Action.STOP} - set(progress.lost_instances)
     _await_ready(progress, [i for i in wave if i.name in began])
-    if not progress.interrupted():  # an interrupted run leaves what starts to itself: the next one waits for it
+    if (
+        not progress.interrupted()
+    ):  # an interrupted run leaves what starts to itself: the next one waits for it
         _stop_lost(progress, wave, {c.instance for c in starts})
 
 

@@ -19,7 +19,7 @@ def saved_text(plan: Plan) -> str:
 def refuse_if_moved(text: str, plan: Plan, *, path: str) -> None:
     """PlanRefusedError, naming what moved, unless `plan`, computed now, is the one that was saved."""
     saved = _read(text, path)
-    now = plan_document(plan)
+    now = json.loads(json.dumps(plan_document(plan)))
     if saved == now:
         return
     moved = [*_moved_data(saved, now), *_moved_changes(saved, now)]

@@ -1,4 +1,4 @@
-"""Journal: the folder of one run, runs/<utc time>-<flow>/; whatever is written passes one gate for secrets."""
+"""Journal: the folder of one run, runs/<utc time>-<flow>/; all writing passes one gate for secrets."""
 
 from __future__ import annotations
 

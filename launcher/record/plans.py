@@ -1,4 +1,4 @@
-"""Plans as JSON: what a journal keeps and a reviewer approves; contents by their digest, secrets not at all."""
+"""Plans as JSON: what a journal keeps and a reviewer approves; contents by digest, secrets not at all."""
 
 from __future__ import annotations
 

@@ -52,6 +52,8 @@ def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
     else:
         if have["exit"] == 0:
             return ()
-        before = f"`{shlex.join(want.unless.command)}` exits {have['exit']}"
+        how = "did not end within" if have["exit"] is None else "exits"
+        number = f"{want.within_s} s" if have["exit"] is None else have["exit"]
+        before = f"`{shlex.join(want.unless.command)}` {how} {number}"
     op = Op("command", {"words": list(want.run), "environment": {}, "within_s": want.within_s})
     return (Draft(Action.COMMAND, shlex.join(want.run), before, "done", (op,)),)

@@ -1,0 +1,154 @@
+"""Parameters + answers → changes, for every kind: a case is an entry of cases/<kind>.yaml."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from launcher.load.schema import fill
+from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.plan import Draft, Op
+from launcher.model.problem import InputError
+from launcher.steps import KINDS, file, texts, unit
+
+MANIFEST = json.dumps(
+    {
+        "files": {
+            "a.safetensors": {"size": 100, "sha256": "aa"},
+            "b.safetensors": {"size": 200, "sha256": "bb"},
+            "config.json": {"size": 3, "sha256": "cc"},
+        }
+    }
+)
+REVISION = hashlib.sha256(MANIFEST.encode()).hexdigest()
+
+
+def cases() -> Iterator[Any]:
+    for path in sorted((Path(__file__).parent / "cases").glob("*.yaml")):
+        document = yaml.safe_load(path.read_text())
+        for name, case in document["cases"].items():
+            yield pytest.param(path.stem, {"params": document["params"], **case}, id=f"{path.stem}: {name}")
+
+
+def params_of(kind: str, values: Mapping[str, Any]) -> Any:
+    return fill(KINDS[kind].Params, values, place=lambda _: "cases")
+
+
+def answer(kind: str, want: Any, probe: Probe, given: Any) -> Any:
+    """The case's answer, with its placeholders for digests filled in."""
+    if given == "MANIFEST":
+        return {"text": MANIFEST}
+    if not isinstance(given, dict):
+        return given
+    if "unknown" in given:
+        return Unknown(given["unknown"])
+    wanted = probe.args[-1] if probe.kind == "path" else REVISION
+    release = unit.release(want) if kind == "unit" else ""
+    return {
+        k: {"WANTED": wanted, "RELEASE": release}.get(v, v) if isinstance(v, str) else v
+        for k, v in given.items()
+    }
+
+
+def line(draft: Draft) -> str:
+    because = f" ({draft.because})" if draft.because else ""
+    return f"{draft.action.value} {draft.subject}: {draft.before} → {draft.after}{because}"
+
+
+def op_line(op: Op) -> str:
+    def word(value: Any) -> str:
+        if isinstance(value, dict):
+            return " ".join(f"{k}={v}" if v else k for k, v in value.items())
+        return ("+" if op.verb == "user" else " ").join(value) if isinstance(value, list) else str(value)
+
+    if op.verb == "units":
+        words = [verb if names is True else f"{verb} {word(names)}" for verb, names in op.args.items()]
+    else:
+        words = [word(v) for k, v in op.args.items() if k != "environment"]
+    return " ".join([op.verb, *words])
+
+
+@pytest.mark.parametrize(("kind", "case"), list(cases()))
+def test_changes(kind: str, case: Mapping[str, Any]) -> None:
+    want = params_of(kind, case["params"])
+    probes = KINDS[kind].probes(want)
+    assert len(probes) == len(case["answers"])
+    facts = Facts("h", {p: answer(kind, want, p, a) for p, a in zip(probes, case["answers"], strict=True)})
+    drafts = KINDS[kind].changes(want, facts)
+    puts = {
+        "RELEASE": unit.release(want) if kind == "unit" else "",
+        "REVISION": REVISION[:12],
+        "CONTENT": next((p.args[1][:8] for p in probes if p.kind == "path" and len(p.args) > 1), ""),
+        "JOB": next((p.args[0] for p in probes if p.kind == "job"), ""),
+    }
+
+    def filled(text: str) -> str:
+        for name, value in puts.items():
+            text = text.replace(name, value)
+        return text
+
+    assert [line(d) for d in drafts] == [filled(c) for c in case["changes"]]
+    assert [op_line(op) for d in drafts for op in d.ops] == [filled(o) for o in case["ops"]]
+    if "diff" in case:
+        assert drafts[0].diff == case["diff"]
+
+
+def test_every_kind_has_cases() -> None:
+    assert {p.values[0] for p in cases()} == set(KINDS)
+
+
+def test_a_unit_records_its_release_when_it_starts() -> None:
+    want = params_of(
+        "unit", {"name": "dsv32-x.service", "content": "[Unit]\nA=\\1\n[Service]\nExecStart=/bin/x\n"}
+    )
+    assert unit.unit_file(want) == file.Params(
+        "/etc/systemd/system/dsv32-x.service",
+        "[Unit]\nA=\\1\n[Service]\n"
+        f"ExecStartPre=+/bin/sh -c 'mkdir -p /run/dsv32 && echo {unit.release(want)} >/run/dsv32/%n'\n"
+        "ExecStart=/bin/x\n",
+    )
+
+
+def test_a_release_moves_with_the_text_and_with_what_it_depends_on() -> None:
+    texts_ = ("[Service]\nExecStart=/bin/x\n", "[Service]\nExecStart=/bin/y\n")
+    releases = {unit.release(unit.Params("x.service", t, depends=d)) for t in texts_ for d in ("1", "2")}
+    assert len(releases) == 4
+
+
+def test_a_secret_is_never_asked_for_nor_shown() -> None:
+    want = file.Params("/etc/key", "hunter2", secret=True)
+    facts = Facts("h", dict.fromkeys(file.probes(want), {"type": "absent"}))
+    (draft,) = file.changes(want, facts)
+    shown = repr((want, file.probes(want), draft.before, draft.after, draft.diff))
+    assert "hunter2" not in shown
+    assert texts.digest("hunter2")[:8] not in shown
+    assert draft.ops[-1].secret
+
+
+def test_a_long_diff_is_cut() -> None:
+    shown = texts.diff("", "\n".join(map(str, range(10_000))), "/x").splitlines()
+    assert len(shown) == texts.LINES_SHOWN + 1
+    assert shown[-1] == f"… cut after {texts.LINES_SHOWN} lines"
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("file", {"path": "/x", "content": "", "mode": "rw-r--r--"}),
+        ("folder", {"path": "/x", "mode": "755"}),
+        ("command", {"run": ["true"], "unless": {}}),
+        ("command", {"run": ["true"], "unless": {"path": "/x", "command": ["true"]}}),
+        ("command", {"run": [], "unless": {"path": "/x"}}),
+        ("unit", {"name": "x.service", "state": "running"}),
+    ],
+)
+def test_wrong_parameters_are_refused(kind: str, values: Mapping[str, Any]) -> None:
+    with pytest.raises(InputError) as caught:
+        params_of(kind, values)
+    assert caught.value.problems[0].where == "cases"
