@@ -1,0 +1,318 @@
+"""The agent's ops: what it can change on its host; travels with the first request that changes something."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+
+from launcher.remote.agent import (
+    QUERY_WITHIN_S,
+    TAIL_LINES,
+    OpError,
+    Runner,
+    failure,
+    job_progress,
+    job_state,
+    job_tail,
+    job_unit,
+    show_units,
+    sysctl_path,
+    tail_of,
+    text_of,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+SYSTEMCTL_WITHIN_S = 600
+APT_WITHIN_S = 1800
+UNITS_ORDER = ("disable", "enable", "stop", "restart", "start")
+
+
+class Ops:
+    """The ops of one request. `pause` lets go of the host while a job is waited for; `say` sends an event."""
+
+    def __init__(
+        self,
+        blobs: dict[str, bytes],
+        runner: Runner,
+        *,
+        pause: Callable[[float], None] = time.sleep,
+        say: Callable[[dict[str, Any]], None] = lambda event: None,
+        root: str = "",
+    ) -> None:
+        self.blobs = blobs
+        self.runner = runner
+        self.pause = pause
+        self.say = say
+        self.root = root
+
+    def do(self, op: dict[str, Any], record: Record) -> dict[str, Any]:
+        """{ok, error}: one op, done or not."""
+        try:
+            if op["op"] not in VERBS:
+                raise OpError(f"no op is called {op['op']}")
+            args = dict(op["args"])
+            if "sha256" in op:
+                args["content"] = self.blobs[op["sha256"]]
+            record.note(op, "begun")
+            getattr(self, op["op"])(**args)
+            record.note(op, "done")
+        except Exception as problem:  # told in parts; what to do about it is decided over there
+            result = failure(problem)
+            with contextlib.suppress(OSError):  # a disk that is full is already the result
+                record.note(op, "failed", result["error"])
+            return result
+        return {"ok": True}
+
+    def put(self, path: str, content: bytes, mode: str = "0644", owner: str = "", group: str = "") -> None:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        part = beside(path)
+        try:
+            # never readable by others before it has its mode: it may be a secret
+            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(content)
+                file.flush()
+                set_attributes(file.fileno(), mode, owner, group)
+                os.fsync(file.fileno())
+            os.rename(part, path)
+        except BaseException:
+            forget(part)
+            raise
+
+    def folder(self, path: str, mode: str = "", owner: str = "", group: str = "") -> None:
+        os.makedirs(path, exist_ok=True)
+        set_attributes(path, mode, owner, group)
+
+    def link(self, path: str, target: str) -> None:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        part = beside(path)
+        os.symlink(target, part)
+        try:
+            os.rename(part, path)
+        except BaseException:
+            forget(part)
+            raise
+
+    def remove(self, path: str) -> None:
+        import shutil
+
+        if os.path.dirname(os.path.normpath(path)) == "/":
+            raise OpError(f"{path} is a folder of the system itself")
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        else:
+            forget(path)
+
+    def attributes(self, path: str, mode: str = "", owner: str = "", group: str = "") -> None:
+        set_attributes(path, mode, owner, group)
+
+    def user(
+        self,
+        name: str,
+        system: bool = True,
+        shell: str = "",
+        home: str = "",
+        groups: list[str] | tuple[str, ...] = (),
+    ) -> None:
+        import pwd
+
+        try:
+            pwd.getpwnam(name)
+            words = ["usermod", "-a"] if groups else ["usermod"]
+        except KeyError:
+            words = ["useradd", *(["-r"] if system else []), *(["-m"] if home or not system else [])]
+        words += ["-s", shell] if shell else []
+        words += ["-d", home] if home else []
+        words += ["-G", ",".join(groups)] if groups else []
+        if words != ["usermod"]:
+            self.runner.must([*words, name], within_s=QUERY_WITHIN_S)
+
+    def sysctl(self, file: str, key: str, value: str) -> None:
+        kept = [x for x in text_of(file).splitlines() if x.partition("=")[0].strip() != key]
+        self.put(file, "\n".join([*kept, f"{key} = {value}", ""]).encode())
+        if os.access(sysctl_path(key), os.W_OK):
+            with open(sysctl_path(key), "w", encoding="utf-8") as setting:
+                setting.write(value)
+
+    def package(self, names: dict[str, str] | list[str], **source: str) -> None:
+        import shutil
+        import tempfile
+
+        pinned = names if isinstance(names, dict) else dict.fromkeys(names, "")
+        words = [n + ("=" + v if v else "") for n, v in pinned.items()]
+        mirror = source.get("from", "")
+        os.makedirs(self.root + "/run/dsv32", exist_ok=True)
+        lists = tempfile.mkdtemp(prefix="apt-", dir=self.root + "/run/dsv32")
+        try:
+            apt = [
+                "apt-get",
+                "-q",
+                "-y",
+                "-o",
+                "DPkg::Lock::Timeout=120",
+                "-o",
+                "Dpkg::Options::=--force-confold",
+            ]
+            environment = {"DEBIAN_FRONTEND": "noninteractive"}
+            if mirror:
+                apt += only_from(mirror, lists)
+                self.runner.must([*apt, "update"], within_s=APT_WITHIN_S, environment=environment)
+            install = [*apt, "--no-install-recommends", "--allow-downgrades", "install", *words]
+            self.runner.must(install, within_s=APT_WITHIN_S, environment=environment)
+        finally:
+            shutil.rmtree(lists, ignore_errors=True)
+
+    def units(self, reload: bool = False, **verbs: list[str]) -> None:
+        if reload and not (verbs.get("enable") or verbs.get("disable")):  # these two reload by themselves
+            self.runner.must(["systemctl", "daemon-reload"], within_s=SYSTEMCTL_WITHIN_S)
+        for verb in UNITS_ORDER:
+            units = verbs.get(verb) or []
+            if units:
+                self._systemctl(verb, units)
+
+    def _systemctl(self, verb: str, units: list[str]) -> None:
+        try:
+            self.runner.must(["systemctl", "-q", verb, "--", *units], within_s=SYSTEMCTL_WITHIN_S)
+        except OpError as problem:
+            failed = [u for u, s in show_units(self.runner, units).items() if s["ActiveState"] != "active"]
+            log = ["journalctl", "-o", "cat", "--no-pager", "-q", "-n", str(TAIL_LINES)]
+            log += [w for u in failed for w in ("-u", u)]
+            said = self.runner.run(log, within_s=QUERY_WITHIN_S)["stdout"] if failed else ""
+            status = problem.error["exit"]
+            text = f"systemctl {verb} {' '.join(failed or units)} ended with {status}"
+            raise OpError(text, exit=status, tail=tail_of(f"{problem.error['tail']}\n{said}")) from None
+
+    def command(self, words: list[str], within_s: float, environment: dict[str, str] | None = None) -> None:
+        self.runner.must(words, within_s=within_s, environment=environment)
+
+    def job(
+        self, name: str, words: list[str], within_s: int, environment: dict[str, str] | None = None
+    ) -> None:
+        unit = job_unit(name)
+        state = job_state(show_units(self.runner, [unit])[unit])
+        if state in ("done", "failed"):  # of an earlier run: it is wanted again
+            self.runner.run(["systemctl", "-q", "stop", unit], within_s=QUERY_WITHIN_S)
+            self.runner.run(["systemctl", "-q", "reset-failed", unit], within_s=QUERY_WITHIN_S)
+        if state != "running":
+            forget(f"{self.root}/run/dsv32/job-{name}.progress")
+            os.makedirs(self.root + "/run/dsv32", exist_ok=True)
+            start = ["systemd-run", "-q", "--unit=" + unit, "--remain-after-exit", "--no-block"]
+            start += [f"--property=RuntimeMaxSec={within_s}", "--property=Nice=5"]
+            start += [f"--setenv={k}={v}" for k, v in (environment or {}).items()]
+            self.runner.must([*start, "--", *words], within_s=QUERY_WITHIN_S)
+        self._follow(name, within_s)
+
+    def _follow(self, name: str, within_s: int) -> None:
+        """Until the job has ended; its own unit bounds the time it takes."""
+        unit, told, wait_s = job_unit(name), None, 0.05
+        while True:
+            shown = show_units(self.runner, [unit])[unit]
+            state = job_state(shown)
+            progress = job_progress(name, self.root)
+            if progress != told:
+                self.say({"job": name, "progress": progress})
+                told = progress
+            if state == "done":
+                return
+            if state != "running":
+                status = int(shown["ExecMainStatus"] or 0)
+                raise OpError(
+                    f"job {name} ended: {shown['Result']}, status {status} (limit {within_s} s)",
+                    exit=status,
+                    tail="\n".join(job_tail(self.runner, name)),
+                )
+            self.pause(wait_s)
+            wait_s = min(wait_s * 1.5, 1.0)
+
+
+VERBS = frozenset(name for name in vars(Ops) if name[0] != "_") - {"do"}
+
+
+def beside(path: str) -> str:
+    """A name in the same folder for what is to become `path`."""
+    folder, name = os.path.split(path)
+    return f"{folder}/.{name}.{os.getpid()}.part"
+
+
+def forget(path: str) -> None:
+    """Unlink, if it is there."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def set_attributes(path: int | str, mode: str, owner: str, group: str) -> None:
+    """Owner first: a change of owner takes set-user-id bits away. Empty: as it is."""
+    import grp
+    import pwd
+
+    try:
+        uid = (int(owner) if owner.isdigit() else pwd.getpwnam(owner).pw_uid) if owner else -1
+        gid = (int(group) if group.isdigit() else grp.getgrnam(group).gr_gid) if group else -1
+    except KeyError:
+        raise OpError(f"no user {owner} or no group {group} on this host") from None
+    if owner or group:
+        os.chown(path, uid, gid)
+    if mode:
+        os.chmod(path, int(mode, 8))
+
+
+def only_from(mirror: str, lists: str) -> list[str]:
+    """Options that make apt-get know one folder of packages and nothing else; its own lists stay."""
+    with open(lists + "/sources.list", "w", encoding="utf-8") as file:
+        file.write(f"deb [trusted=yes] file:{mirror} ./\n")
+    os.makedirs(lists + "/lists/partial")
+    options = {
+        "Dir::Etc::SourceList": lists + "/sources.list",
+        "Dir::Etc::SourceParts": "/dev/null",
+        "Dir::State::Lists": lists + "/lists",
+        "Dir::Cache::pkgcache": "",
+        "Dir::Cache::srcpkgcache": "",
+        "APT::Sandbox::User": "root",
+        "Acquire::Languages": "none",
+    }
+    return [w for k, v in options.items() for w in ("-o", f"{k}={v}")]
+
+
+def target_of(op: dict[str, Any]) -> str:
+    """What an op is done to, for the record of the host; never content."""
+    args = op["args"]
+    if op["op"] == "units":
+        return " ".join(f"{v} {u}" for v in UNITS_ORDER for u in args.get(v) or []) or "reload"
+    if "words" in args:
+        return " ".join(args["words"])[:200]
+    for name in ("path", "name", "key", "names"):
+        if name in args:
+            return args[name] if isinstance(args[name], str) else " ".join(args[name])
+    return ""
+
+
+class Record:
+    """What was done to this host, by whom and in which run: one JSON line before and one after each op."""
+
+    def __init__(self, by: dict[str, str], root: str = "") -> None:
+        path = root + "/var/log/dsv32/journal.jsonl"
+        os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+        self.by = by
+        self.file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o640)
+
+    def note(self, op: dict[str, Any], result: str, error: dict[str, Any] | None = None) -> None:
+        """Add one line."""
+        line = {
+            "time": round(time.time(), 3),
+            **self.by,
+            "op": op["op"],
+            "target": target_of(op),
+            "result": result,
+        }
+        if error:
+            line["error"] = {k: error[k] for k in ("text", "errno", "exit")}
+        os.write(self.file, json.dumps(line).encode() + b"\n")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self.file)

@@ -1,0 +1,245 @@
+"""Fleet: questions, ops and locks for all hosts at once, results by host; knows nothing of steps."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.plan import Op
+from launcher.model.problem import LauncherError, LockedError, Problem
+from launcher.model.run import Event, Listener
+from launcher.model.wish import Wish
+from launcher.remote import faults
+from launcher.remote.link import BEAT_S
+from launcher.remote.session import Session
+from launcher.remote.ssh import Ssh, ThrottledError, Wire
+
+T = TypeVar("T")
+HOSTS_AT_ONCE = 128
+CONNECTS_AT_ONCE = 32
+"""The key exchange is the controller's own work; more at once make each slower."""
+CONNECT_ATTEMPTS = 5
+LOCK_WITHIN_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class DoResult:
+    """How far a host's ops came."""
+
+    host: str
+    done: int
+    """So many ops, from the first, are done."""
+    failed: Op | None = None
+    """The op that is not; None where the host itself was lost: nobody knows how far it came."""
+    problem: Problem | None = None
+
+    @property
+    def ok(self) -> bool:
+        """All ops are done."""
+        return self.problem is None
+
+
+class Fleet:
+    """The hosts of one wish, for one run. Connections open when first needed, one for each host."""
+
+    def __init__(self, wish: Wish, *, runs_as: str, run_id: str) -> None:
+        """`runs_as` is who it is, for people; `run_id` names the run in the hosts' records and locks."""
+        inventory = wish.inventory
+        self._hosts = inventory.hosts
+        self._settings = inventory.ssh
+        self._password = wish.secrets.get(inventory.ssh.sudo_password)
+        self._ssh = Ssh(inventory.ssh, Path(inventory.path).resolve().parent)
+        self._by = {"who": runs_as, "run": run_id, "from": socket.gethostname()}
+        self._sessions: dict[str, Session] = {}
+        self._opening = {name: threading.Lock() for name in inventory.hosts}
+        self._connects = threading.BoundedSemaphore(CONNECTS_AT_ONCE)
+        self._locked: set[str] = set()
+        self._traffic: dict[str, tuple[int, int]] = {}
+        self._closed = threading.Event()
+        self._beats: threading.Thread | None = None
+
+    def __enter__(self) -> Fleet:
+        self._beats = threading.Thread(target=self._beat, name="heartbeats", daemon=True)
+        self._beats.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def ask(
+        self, questions: Mapping[str, Iterable[Probe]], within_s: float | None = None
+    ) -> dict[str, Facts | Problem]:
+        """Every host's answers, by one request each; an answer that could not be had is an `Unknown`."""
+        limit_s = float(within_s if within_s is not None else self._settings.answer_within_s)
+        asked = {host: tuple(dict.fromkeys(probes)) for host, probes in questions.items()}
+        return self.map(asked, lambda host: self._ask(host, asked[host], limit_s))
+
+    def do(
+        self, host: str, ops: Sequence[Op], *, listener: Listener, within_s: float, subject: str = ""
+    ) -> DoResult:
+        """These ops in order, up to the first that fails. `subject` goes into the events of jobs."""
+        blobs = {hashlib.sha256(op.content).hexdigest(): op.content for op in ops if op.content is not None}
+        frame = {"do": [wire_op(op) for op in ops], "by": self._by}
+
+        def on_event(event: dict[str, Any]) -> None:
+            progress = event["progress"] or {}
+            data = {"job": event["job"], **progress}
+            listener(Event("job", str(progress.get("text", "")), host, subject, data))
+
+        try:
+            reply = self._session(host).request(
+                frame, within_s=within_s, blobs=blobs, module="agent_ops", on_event=on_event
+            )
+        except LauncherError as lost:
+            return DoResult(host, 0, problem=lost.problems[0])
+        if "error" in reply:
+            return DoResult(host, 0, problem=faults.op_failed(host, "agent's record", reply["error"]))
+        results = reply["results"]
+        if all(r["ok"] for r in results):
+            return DoResult(host, len(results))
+        failed = ops[len(results) - 1]
+        problem = faults.op_failed(host, describe(failed), results[-1]["error"])
+        return DoResult(host, len(results) - 1, failed, problem)
+
+    def map(self, hosts: Iterable[str], work: Callable[[str], T]) -> dict[str, T | Problem]:
+        """`work` for each host, hosts in parallel; a LauncherError of one is its value and no one else's."""
+        names = list(dict.fromkeys(hosts))
+
+        def one(host: str) -> T | Problem:
+            try:
+                return work(host)
+            except LauncherError as wrong:
+                return wrong.problems[0]
+
+        if not names:
+            return {}
+        with ThreadPoolExecutor(min(len(names), HOSTS_AT_ONCE)) as pool:
+            try:
+                return dict(zip(names, pool.map(one, names), strict=True))
+            except BaseException:  # ctrl-C: threads that wait for hosts are to come back now
+                self.close()
+                raise
+
+    def lock(self, hosts: Iterable[str]) -> dict[str, Problem]:
+        """Keep other runs off these hosts until `close`. LockedError: another one is at work there.
+
+        The first host in name order decides between two runs over the same hosts, before any other is asked.
+        Returns the Problems of hosts that could not be asked.
+        """
+        names = sorted(set(hosts) - self._locked)
+        answers = {**self.map(names[:1], self._lock), **self.map(names[1:], self._lock)}
+        held = [a for a in answers.values() if isinstance(a, Holder)]
+        if held:
+            self.close()
+            raise LockedError(*(h.problem() for h in held))
+        self._locked |= {host for host, answer in answers.items() if answer is None}
+        return {host: answer for host, answer in answers.items() if isinstance(answer, Problem)}
+
+    def traffic(self) -> dict[str, tuple[int, int]]:
+        """Bytes sent to and received from each host so far, SSH included."""
+        for host, session in list(self._sessions.items()):
+            self._traffic[host] = session.traffic
+        return dict(self._traffic)
+
+    def close(self) -> None:
+        """Hang up everywhere; agents end between two ops and let go of their locks."""
+        self._closed.set()
+        self.traffic()
+        for session in list(self._sessions.values()):
+            session.close()
+        self._ssh.close()
+
+    def _ask(self, host: str, probes: tuple[Probe, ...], within_s: float) -> Facts:
+        frame = {"ask": [(p.kind, p.args) for p in probes]}
+        reply = self._session(host).request(frame, within_s=within_s)
+        answers: dict[Probe, Any] = dict(zip(probes, reply["answers"], strict=True))
+        for index, reason in reply["unknown"].items():
+            answers[probes[int(index)]] = Unknown(reason)
+        return Facts(host, answers)
+
+    def _lock(self, host: str) -> Holder | None:
+        holder = {**self._by, "pid": os.getpid()}
+        reply = self._session(host).request({"lock": holder}, within_s=LOCK_WITHIN_S)
+        if "error" in reply:
+            raise LauncherError(faults.op_failed(host, "lock", reply["error"]))
+        return None if reply.get("held") else Holder(host, reply["holder"])
+
+    def _session(self, host: str) -> Session:
+        with self._opening[host]:
+            session = self._sessions.get(host)
+            if session and session.usable:
+                return session
+            if self._closed.is_set() or host in self._locked:
+                raise LauncherError(faults.lock_lost(host))
+            route = self._ssh.route(self._hosts[host])
+            with self._connects:
+                wire = self._connect(lambda: self._ssh.connect(route))
+            self._sessions[host] = Session(route.place, wire, password=self._password)
+            return self._sessions[host]
+
+    def _connect(self, connect: Callable[[], Wire]) -> Wire:
+        again = Retrying(
+            retry=retry_if_exception_type(ThrottledError),
+            stop=stop_after_attempt(CONNECT_ATTEMPTS),
+            wait=wait_random_exponential(multiplier=0.2, max=3),
+            reraise=True,
+        )
+        try:
+            return again(connect)
+        except ThrottledError as throttled:
+            raise LauncherError(throttled.problem) from None
+
+    def _beat(self) -> None:
+        while not self._closed.wait(BEAT_S):
+            for session in list(self._sessions.values()):
+                session.beat()
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who has a host's lock."""
+
+    host: str
+    told: Mapping[str, Any]
+
+    def problem(self) -> Problem:
+        """The same, for people."""
+        if not self.told:
+            return Problem("another run is taking this host's lock", self.host, do="run again in a moment")
+        since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(self.told["since"]))
+        who = f"{self.told['who']} on {self.told['from']} (pid {self.told['pid']})"
+        return Problem(
+            f"locked by run {self.told['run']} of {who} since {since}",
+            self.host,
+            "two runs at once would undo each other's work; the lock goes when that run ends or dies",
+            f"wait for it, or end it: on {self.told['from']}, `kill {self.told['pid']}`",
+        )
+
+
+def wire_op(op: Op) -> dict[str, Any]:
+    """An op as it travels: its content by digest."""
+    named = {"sha256": hashlib.sha256(op.content).hexdigest()} if op.content is not None else {}
+    return {"op": op.verb, "args": dict(op.args), **named}
+
+
+def describe(op: Op) -> str:
+    """An op in a few words: its verb and what it is done to."""
+    for name in ("path", "name", "key", "names", "words"):
+        if name in op.args:
+            value = op.args[name]
+            return f"{op.verb} {value if isinstance(value, str) else ' '.join(value)}"
+    return op.verb
