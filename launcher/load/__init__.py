@@ -10,7 +10,7 @@ from launcher.load.data import Data, roots_of
 from launcher.load.document import Document
 from launcher.load.form import InventoryFile, inventory_schema, read_choices, read_file
 from launcher.load.inventory import make_inventory
-from launcher.load.profile import Choice, read_profile, read_stack
+from launcher.load.profile import read_profile, read_stack
 from launcher.load.roles import read_roles
 from launcher.load.rules import beside, no_such_file, profile_problems
 from launcher.load.secrets import open_secrets
@@ -38,17 +38,14 @@ def load_from(data: Data, path: Path, *, environment: Mapping[str, str] | None =
     problems = Collector()
     file = problems.attempt(lambda: read_file(document))
     choices = read_choices(document)
-    stack = read_stack(choices["stack"], data, problems) if "stack" in choices else None
-    profile = None
-    roles = None
+    stack = profile = roles = inventory = None
+    if "stack" in choices:
+        stack, more = read_stack(choices["stack"], data, problems)
+        choices |= more
     if stack is not None:
-        for kind, name in (("engine", stack.engine), ("router", stack.router)):
-            if name:
-                choices[kind] = Choice(name, stack.source)
         profile = read_profile(choices, stack, data, problems)
         problems.keep(profile_problems(profile))
         roles = read_roles(stack, data, problems)
-    inventory = None
     if file is not None:
         layout = profile.layout if profile else None
         look_up = _host_names(file, document, data)

@@ -163,7 +163,8 @@ class _Builder:
             what = f"`{mark}{event.anchor}`: anchors and aliases are not read"
             self._say(line, what, do="write the value out where it is used")
         elif (tag := getattr(event, "tag", None)) not in (None, "!"):
-            self._say(line, f"tag `{tag}` is not read", do="remove it; quote the value to keep it text")
+            shown = str(tag).replace("tag:yaml.org,2002:", "!!")
+            self._say(line, f"tag `{shown}` is not read", do="remove it; quote the value to keep it text")
         elif isinstance(event, yaml.ScalarEvent) and event.value == "<<" and self._wants_key():
             self._say(line, "merge key `<<` is not read", do="write the keys out where they are used")
 
@@ -198,11 +199,12 @@ def _syntax(error: yaml.YAMLError, text: str, path: str) -> Problem:
             where=where,
             do='quote it: "gpu[01-04]", "10.0.0.[11-14]"',
         )
-    said = getattr(error, "problem", None) or "unreadable"
-    context = getattr(error, "context", None) or ""
-    return Problem(
-        f"not YAML: {said}",
-        where=where,
-        why=context,
-        do="check indentation, colons, brackets and quotes near it",
-    )
+    said = str(getattr(error, "problem", None) or "unreadable")
+    opened = getattr(error, "context_mark", None)
+    if opened and said.startswith("expected ',' or"):
+        sign = lines[opened.line][opened.column]
+        what = f"what `{sign}` opens here is not closed, or lacks a comma"
+        return Problem(what, where=f"{path}:{opened.line + 1}", do="close it, or add the comma")
+    context = str(getattr(error, "context", None) or "")
+    do = "check indentation, colons, brackets and quotes near it"
+    return Problem(f"not YAML: {said}", where=where, why=context, do=do)

@@ -84,7 +84,7 @@ def read_choices(document: Document) -> dict[str, Choice]:
     return {
         kind: Choice(str(name), document.place((kind,)))
         for kind in CHOICES
-        if isinstance(name := values.get(kind), str) and name
+        if isinstance(name := values.get(kind), str) and (name or kind == "stack")
     }
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from launcher.load.collect import Collector
 from launcher.load.document import Document, Location
 from launcher.load.form import HostEntry, InventoryFile
 from launcher.load.ranges import expand
+from launcher.load.wording import count
 from launcher.model.inventory import Host
 from launcher.model.problem import InputError, Problem
 
@@ -69,7 +70,9 @@ def _addresses(
             what = f"address of `{key}` is `{address}`, expected an IPv4 address of a host"
             raise InputError(Problem(what, where=where, do="write it like 10.0.0.11"))
     if len(addresses) != len(names):
-        what = f"`{key}` is {_count(names, 'host')}, `{entry.address}` is {_count(addresses, 'address')}"
+        what = (
+            f"`{key}` is {count(len(names), 'host')}, `{entry.address}` is {count(len(addresses), 'address')}"
+        )
         raise InputError(Problem(what, where=where, do="make the two ranges equally long"))
     return addresses
 
@@ -98,7 +101,7 @@ def _interface_problems(file: InventoryFile, document: Document, hosts: Mapping[
     lacking = [host for host in hosts.values() if not host.interface]
     if file.layout and lacking:
         some = ", ".join(host.name for host in lacking[:4]) + (", ..." if len(lacking) > 4 else "")
-        what = f"no interface for {_count(lacking, 'host')} ({some})"
+        what = f"no interface for {count(len(lacking), 'host')} ({some})"
         why = "NCCL and Gloo must be told which network device to use"
         do = "add `interface: eth0` to the hosts, or once at the top; names: ip -brief address"
         found.append(Problem(what, where=lacking[0].source, why=why, do=do))
@@ -118,8 +121,3 @@ def _is_address(text: str) -> bool:
     except ValueError:
         return False
     return not (address.is_multicast or address.is_unspecified or address.is_reserved)
-
-
-def _count(things: Sized, word: str) -> str:
-    number = len(things)
-    return f"{number} {word}" if number == 1 else f"{number} {word}{'es' if word.endswith('s') else 's'}"

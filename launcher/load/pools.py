@@ -9,6 +9,7 @@ from launcher.load.document import Document, Location
 from launcher.load.form import InventoryFile, PoolEntry
 from launcher.load.ranges import expand
 from launcher.load.schema import near
+from launcher.load.wording import count
 from launcher.model.inventory import ENGINE_POOLS, Host, Pool, PoolName
 from launcher.model.problem import Problem
 from launcher.model.profile import Layout
@@ -90,15 +91,17 @@ def _size_problems(
     width = _width(pool.name, layout)
     place = ("pools", pool.name)
     if pool.minimum > pool.instances:
-        what = f"pool {pool.name}: minimum {pool.minimum} is more than its {pool.instances} instances"
+        what = (
+            f"pool {pool.name}: minimum {pool.minimum} is more than its {count(pool.instances, 'instance')}"
+        )
         do = f"write at most `minimum: {pool.instances}`"
         yield Problem(what, where=document.place((*place, "minimum")), do=do)
     if not pool.hosts or pool.instances * width == len(pool.hosts):
         return
     fit = len(pool.hosts) // width
-    each = "1 host" if width == 1 else f"{width} hosts"
-    what = f"pool {pool.name} has {len(pool.hosts)} hosts, {pool.instances} instances of {each} take "
-    what += str(pool.instances * width)
+    wanted = f"{count(pool.instances, 'instance')} of {count(width, 'host')}"
+    have = count(len(pool.hosts), "host")
+    what = f"pool {pool.name} has {have}, expected {pool.instances * width} for {wanted}"
     why = f"hosts_per_instance is {width}" if pool.name != "router" else "each host of it runs one router"
     do = f"write `instances: {fit}`" if fit and fit * width == len(pool.hosts) else "add or remove hosts"
     yield Problem(what, where=document.place((*place, "instances")), why=why, do=do)

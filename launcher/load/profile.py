@@ -25,22 +25,23 @@ class Choice:
     where: str
 
 
-def read_stack(choice: Choice, data: Data, problems: Collector) -> Stack | None:
-    """A stack whose roles, engine, router and lock file are there."""
+def read_stack(choice: Choice, data: Data, problems: Collector) -> tuple[Stack | None, Mapping[str, Choice]]:
+    """A stack whose roles and lock file are there, and the engine and router that it chooses."""
     document = problems.attempt(lambda: _open("stack", choice, data))
     if document is None:
-        return None
+        return None, {}
     digest = problems.attempt(lambda: _lock_digest(document, data))
     given: dict[str, object] = {"name": choice.name, "lock_digest": digest or ""}
     stack = problems.attempt(lambda: fill(Stack, document.values, place=document.place, given=given))
     if stack is None:
-        return None
+        return None, {}
     known = data.names("roles", holding="role.yaml")
     for index, role in enumerate(stack.roles):
         if role not in known:
             where = document.place(("roles", index))
             problems.keep([unknown("role", role, where=where, known=known)])
-    return stack
+    chosen = {"engine": stack.engine, "router": stack.router}
+    return stack, {kind: Choice(name, document.place((kind,))) for kind, name in chosen.items() if name}
 
 
 def read_profile(choices: Mapping[str, Choice], stack: Stack, data: Data, problems: Collector) -> Profile:

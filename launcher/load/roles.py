@@ -10,7 +10,8 @@ from pathlib import Path
 from launcher.load.collect import Collector
 from launcher.load.data import Data, unknown
 from launcher.load.document import Document, Location, Value
-from launcher.load.schema import as_text, fill, near
+from launcher.load.schema import fill, near
+from launcher.load.shape import as_text
 from launcher.model.inventory import PoolName
 from launcher.model.problem import InputError, Problem
 from launcher.model.profile import Setting, Stack

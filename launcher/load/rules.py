@@ -10,8 +10,9 @@ from launcher.load.document import Document
 from launcher.load.form import InventoryFile
 from launcher.load.schema import near
 from launcher.load.secrets import source_problems
+from launcher.load.wording import count
 from launcher.model.problem import Problem
-from launcher.model.profile import Profile, Settings
+from launcher.model.profile import Hardware, Layout, Profile, Settings
 
 CLUSTER = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 FOLDER = re.compile(r"(/[A-Za-z0-9._-]+)+")
@@ -45,8 +46,21 @@ def profile_problems(profile: Profile) -> Iterator[Problem]:
         layout = profile.layout
         for pool in (layout.prefill, layout.decode, layout.router):
             yield from name_problems([pool.settings], [pool.environment])
+        yield from _gpu_problems(layout, profile.hardware)
     if profile.router is not None:
         yield from name_problems([profile.router.settings], [])
+
+
+def _gpu_problems(layout: Layout, hardware: Hardware | None) -> Iterator[Problem]:
+    """GPUs that an instance leaves over on each of its hosts."""
+    for name, pool in (("prefill", layout.prefill), ("decode", layout.decode)):
+        taken = pool.tensor_parallel * pool.data_parallel // pool.hosts_per_instance
+        if hardware and 0 < taken <= hardware.gpus_per_host and hardware.gpus_per_host % taken:
+            what = f"{name} takes {count(taken, 'GPU')} a host, which does not divide "
+            what += f"the {hardware.gpus_per_host} of hardware {hardware.name}"
+            why = f"tensor_parallel {pool.tensor_parallel} × data_parallel {pool.data_parallel} over "
+            why += count(pool.hosts_per_instance, "host")
+            yield Problem(what, where=pool.source, why=why, do="change tensor_parallel or data_parallel")
 
 
 def name_problems(settings: Iterable[Settings], environment: Iterable[Settings]) -> Iterator[Problem]:
