@@ -26,6 +26,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 SILENCE_S = 30
 """Without a word from the controller for so long, it is taken for dead; it speaks every few seconds."""
 HASHED_UP_TO = 64 << 20
+TEXT_UP_TO = 64 << 10
 KEPT_OUTPUT = 1 << 16
 TAIL_LINES = 20
 QUERY_WITHIN_S = 30
@@ -218,6 +219,8 @@ class Probes:
             answer["type"] = "file"
             if found.st_size <= HASHED_UP_TO:
                 answer["sha256"] = digest_of(path)
+            if wanted and answer["sha256"] != wanted and found.st_size <= TEXT_UP_TO:
+                answer["text"] = text_of(path)
             if wanted and answer["sha256"] != wanted and found.st_size <= KEPT_OUTPUT:
                 answer["text"] = text_of(path)  # for the diff; what is as wanted does not travel
         return answer

@@ -36,19 +36,19 @@ LOCK_WITHIN_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class DoResult:
-    """How far a host's ops came."""
+    """How the ops of one request went."""
 
     host: str
-    done: int
-    """So many ops, from the first, are done."""
-    failed: Op | None = None
-    """The op that is not; None where the host itself was lost: nobody knows how far it came."""
-    problem: Problem | None = None
+    error: Problem | None = None
+    """Why not all ops are done."""
+    failed_index: int | None = None
+    """The op that failed: those before it are done, those after it were not begun. None: all are done, or the
+    host was lost and nobody knows how far it came."""
 
     @property
     def ok(self) -> bool:
         """All ops are done."""
-        return self.problem is None
+        return self.error is None
 
 
 class Fleet:
@@ -105,15 +105,13 @@ class Fleet:
                 frame, within_s=within_s, blobs=blobs, module="agent_ops", on_event=on_event
             )
         except LauncherError as lost:
-            return DoResult(host, 0, problem=lost.problems[0])
+            return DoResult(host, lost.problems[0])
         if "error" in reply:
-            return DoResult(host, 0, problem=faults.op_failed(host, "agent's record", reply["error"]))
-        results = reply["results"]
-        if all(r["ok"] for r in results):
-            return DoResult(host, len(results))
-        failed = ops[len(results) - 1]
-        problem = faults.op_failed(host, describe(failed), results[-1]["error"])
-        return DoResult(host, len(results) - 1, failed, problem)
+            return DoResult(host, faults.op_failed(host, "the agent's record", reply["error"]), 0)
+        for index, result in enumerate(reply["results"]):
+            if not result["ok"]:
+                return DoResult(host, faults.op_failed(host, describe(ops[index]), result["error"]), index)
+        return DoResult(host)
 
     def map(self, hosts: Iterable[str], work: Callable[[str], T]) -> dict[str, T | Problem]:
         """`work` for each host, hosts in parallel; a LauncherError of one is its value and no one else's."""
