@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from launcher.model.problem import Exit, Problem
+from launcher.model.problem import Problem
 
 EXIT_CODES = (
     "exit codes: 0 done or nothing to do · 1 hosts failed · 2 input wrong · 3 changes (plan) · "
@@ -27,6 +27,12 @@ def host_range(hosts: Iterable[str]) -> str:
     return ", ".join(run[0] if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)
 
 
+def all_places(places: Sequence[str]) -> str:
+    """Hosts as ranges; file lines and units one after another."""
+    plain = all(re.fullmatch(r"[\w.-]+", p) for p in places)
+    return host_range(places) if plain else "; ".join(dict.fromkeys(places))
+
+
 def count(number: int, thing: str) -> str:
     """`1 host`, `3 hosts`."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
@@ -45,7 +51,12 @@ def problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
     """Problems as a person reads them: what, then where, why and what to do, each on its line."""
     for problem, places in grouped(problems):
         yield f"error: {problem.what}"
-        rows = (("where", host_range(places)), ("why", problem.why), ("do", problem.do), ("more", problem.more))
+        rows = (
+            ("where", all_places(places)),
+            ("why", problem.why),
+            ("do", problem.do),
+            ("more", problem.more),
+        )
         for word, text in rows:
             if text:
                 first, *rest = text.splitlines()

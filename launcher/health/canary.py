@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from launcher.health.completion import completion, prefill_first, send, wrong
@@ -41,16 +41,19 @@ class Canary:
         return completion(self.deployment.served_name, nonce=self.nonce, turn=turn)
 
 
-def canary(fleet: Hands, wanted: Wanted, listener: Listener, *, nonce: str) -> tuple[Finding, ...]:
+def canary(
+    fleet: Hands, wanted: Wanted, listener: Listener, *, serving: Collection[str], nonce: str
+) -> tuple[Finding, ...]:
     """A Finding for each pair: served through the router, served when asked directly, or the Problem.
 
-    `nonce` differs from run to run, so that no prefix cache answers instead of a prefill.
+    `serving` are the instances that are up: the others have been reported already. `nonce` differs from run
+    to run, so that no prefix cache answers instead of a prefill.
     """
     engine, deployment = wanted.wish.profile.engine, wanted.deployment
     assert engine, "what serves has an engine"
     assert deployment, "a canary needs something that serves"
     it = Canary(fleet, deployment, engine, nonce)
-    pairs, refused = through_router(it, all_pairs(deployment))
+    pairs, refused = through_router(it, all_pairs(deployment, serving))
     if refused:
         findings: tuple[Finding, ...] = (Finding(Severity.ERROR, "front", refused.what, refused),)
     else:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from launcher.health.metrics import Reading
 from launcher.model.deployment import Deployment
-from launcher.model.inventory import PoolName
+from launcher.model.inventory import ENGINE_POOLS, PoolName
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +63,12 @@ class Pairs:
         return self if self.seen[pair] else replace(self, seen={**self.seen, pair: transfer})
 
 
-def all_pairs(deployment: Deployment) -> Pairs:
-    """Every prefill process that answers × every decode process that answers."""
-    decodes = answering(deployment, "decode")
-    return Pairs({Pair(p, d): None for p in answering(deployment, "prefill") for d in decodes})
+def all_pairs(deployment: Deployment, serving: Collection[str]) -> Pairs:
+    """Every prefill process that answers × every decode process that answers, of the serving instances."""
+    prefills, decodes = (
+        [a for a in answering(deployment, pool) if a.instance in serving] for pool in ENGINE_POOLS
+    )
+    return Pairs({Pair(p, d): None for p in prefills for d in decodes})
 
 
 def answering(deployment: Deployment, pool: PoolName) -> tuple[Answering, ...]:
@@ -96,7 +98,7 @@ def served(pairs: Pairs, before: Readings, after: Readings) -> tuple[Pair, Trans
 def transfer(decode: Answering, before: Readings, after: Readings, *, direct: bool = False) -> Transfer:
     """What this decode process received between two readings."""
     return Transfer(
-        prompt_tokens=moved("external_tokens", decode, before, after),
+        prompt_tokens=moved("transferred_prompt_tokens", decode, before, after),
         kv_bytes=moved("kv_bytes", decode, before, after),
         direct=direct,
     )

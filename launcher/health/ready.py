@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeAlias
 
 from launcher.health.hands import Hands
 from launcher.health.phases import Progress
-from launcher.health.watch import Member, explain, hear, questions, trouble
-from launcher.model.deployment import Instance, Process
+from launcher.health.watch import Member, explain, hear, questions, trouble, unfinished
+from launcher.model.deployment import Instance
 from launcher.model.facts import Probe
-from launcher.model.plan import Op
 from launcher.model.problem import Problem
 from launcher.model.profile import Engine
 from launcher.model.run import Event, Listener
@@ -24,7 +22,6 @@ SaveLog: TypeAlias = Callable[[str, str, str], str]
 # a poll is one small request a host; a death is seen within two of them
 poll_every_s = 1.0
 poll_within_s = 10.0
-stop_within_s = 60.0
 
 
 def await_ready(
@@ -34,11 +31,11 @@ def await_ready(
     listener: Listener,
     *,
     save_log: SaveLog | None = None,
+    interrupted: Callable[[], bool] = lambda: False,
 ) -> Problem | None:
     """Watch the instance until every API endpoint answers; None then, else what went wrong, and where.
 
-    On a Problem every process of the instance is stopped: part of an instance serves nobody and keeps the
-    memory of its hosts.
+    It only looks: whoever started the instance stops what is left of it. Interrupted, it looks no further.
     """
     engine = wanted.wish.profile.engine
     assert engine is not None, "an instance has an engine"
@@ -50,18 +47,15 @@ def await_ready(
         news = (m for m, old in zip(members, before, strict=True) if m.progress.phase != old.progress.phase)
         announce(tuple(news), engine, listener)
         if all(m.progress.ready for m in members if m.progress.answers):
-            listener(
-                Event("ready", f"healthy after {time.monotonic() - start_s:.0f} s", subject=instance.name)
-            )
+            took_s = round(time.monotonic() - start_s, 1)
+            listener(Event("phase", "healthy", subject=instance.name, data={"took_s": took_s}))
             return None
+        if interrupted():
+            return unfinished(members, engine)
         time.sleep(poll_every_s)
     members = poll(fleet, members, engine)  # the peers' last lines, which may hold the cause
-    saved = (
-        [save_log(m.progress.process.host, m.progress.process.unit, text_of(m)) for m in members]
-        if save_log
-        else []
-    )
-    stop(fleet, instance, listener)
+    processes = [(m.progress.process, text_of(m)) for m in members]
+    saved = [save_log(p.host, p.unit, text) for p, text in processes] if save_log else []
     return explain(found, members, engine, ", ".join(saved))
 
 
@@ -81,21 +75,7 @@ def announce(members: Sequence[Member], engine: Engine, listener: Listener) -> N
         listener(Event("phase", phase.name, m.progress.process.host, m.progress.process.instance, data))
 
 
-def stop(fleet: Hands, instance: Instance, listener: Listener) -> None:
-    """Stop all processes of the instance, all at once, where their hosts can be reached."""
-
-    def stop_one(process: Process) -> None:
-        op = Op("units", {"stop": [process.unit]})
-        fleet.do(process.host, (op,), listener=listener, within_s=stop_within_s, subject=instance.name)
-
-    with ThreadPoolExecutor(len(instance.processes)) as threads:
-        for process in instance.processes:
-            threads.submit(stop_one, process)
-
-
 def text_of(member: Member) -> str:
-    """The member's log as it was read."""
-    return "".join(
-        f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(line.time_s))} {line.text}\n"
-        for line in member.lines
-    )
+    """The member's log as it was read, each line with its time."""
+    stamps = (time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(line.time_s)) for line in member.lines)
+    return "".join(f"{stamp} {line.text}\n" for stamp, line in zip(stamps, member.lines, strict=True))

@@ -12,7 +12,7 @@ from launcher.model.profile import RouterKind
 from launcher.model.run import Event, Listener
 from launcher.model.wish import Wanted
 
-# vllm-router is ready 2 to 6 s after its start, HAProxy at once; a slow first look at the workers comes on top
+# vllm-router is ready 2 to 6 s after its start, HAProxy at once; the rest is for slow workers
 within_s = 60.0
 poll_every_s = 1.0
 look_within_s = 20.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from launcher.health.metrics import Reading, by_label, read
-from launcher.model.deployment import Instance, Process, RouterProcess
+from launcher.model.deployment import Process, RouterProcess
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.profile import Engine, RouterKind
 
@@ -26,7 +26,7 @@ class RankLoad:
     """0 to 1."""
     prompt_tokens: float
     generation_tokens: float
-    external_tokens: float
+    transferred_prompt_tokens: float
     """Prompt tokens whose KV came from a prefill instance."""
 
 
@@ -46,6 +46,8 @@ class ProcessState:
     healthy: bool | None
     """Every API endpoint answers; None for a headless process."""
     ranks: tuple[RankLoad, ...]
+    invocation: str = ""
+    """systemd's id of its present or last start."""
     note: str = ""
     """Why it is not up: the host's silence, or the first error line."""
 
@@ -107,7 +109,7 @@ def api_urls(process: Process) -> tuple[str, ...]:
     return tuple(url for e in process.endpoints if e.name == "api" for url in e.urls())
 
 
-def process_state(process: Process, instance: Instance, facts: Facts, engine: Engine) -> ProcessState:
+def process_state(process: Process, facts: Facts, engine: Engine) -> ProcessState:
     """What the answers say about a process."""
     unit = facts[Probe("unit", (process.unit,))]
     if isinstance(unit, Unknown):
@@ -130,6 +132,7 @@ def process_state(process: Process, instance: Instance, facts: Facts, engine: En
         },
         healthy=all(healthy) if healthy else None,
         ranks=loads(process, facts, engine),
+        invocation=unit["invocation"],
     )
 
 
@@ -161,7 +164,7 @@ def load(name: str, rank: str, reading: Reading) -> RankLoad:
         value("kv_usage"),
         value("prompt_tokens"),
         value("generation_tokens"),
-        value("external_tokens"),
+        value("transferred_prompt_tokens"),
     )
 
 

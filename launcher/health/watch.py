@@ -160,3 +160,11 @@ def explain(found: Trouble, members: Sequence[Member], engine: Engine, saved: st
         do=f"dsv32-launch logs {instance}",
         more=saved,
     )
+
+
+def unfinished(members: Sequence[Member], engine: Engine) -> Problem:
+    """Nobody looks any more, and the instance goes on starting."""
+    last = min((m.progress for m in members), key=lambda p: p.phase)
+    instance, phase = last.process.instance, engine.phases[last.phase].name
+    what = f"{instance} is still starting, in phase {phase} on {last.process.host}"
+    return Problem(what, why="the run was interrupted; the processes go on", do="dsv32-launch status")

@@ -1,0 +1,56 @@
+"""app: which commands there are, under which heading; what one does is imported when it is called."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from launcher.cli import files, look, operate, sandbox
+from launcher.cli.words import EXIT_CODES
+
+EVERY_DAY = "every day"
+LOOK_INSIDE = "look inside"
+PREPARE = "prepare"
+
+app = typer.Typer(
+    name="dsv32-launch",
+    help="Deploy and operate DeepSeek-V3.2 on H200 hosts: plan, bring up, look, take down.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def print_version(wanted: bool) -> None:
+    """`dsv32-launch 0.1.0`, and no command."""
+    if wanted:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            typer.echo(f"dsv32-launch {version('dsv32-launch')}")
+        except PackageNotFoundError:
+            typer.echo("dsv32-launch, from a checkout that is not installed")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Deploy and operate DeepSeek-V3.2 on H200 hosts: plan, bring up, look, take down."""
+
+
+for panel, commands in {
+    EVERY_DAY: (operate.plan, operate.up, look.status, look.logs, operate.down),
+    LOOK_INSIDE: (look.explain, look.runs),
+    PREPARE: (files.lint,),
+}.items():
+    for command in commands:
+        app.command(rich_help_panel=panel, epilog=EXIT_CODES)(command)
+app.add_typer(files.stack, name="stack", rich_help_panel=PREPARE)
+app.add_typer(files.weights, name="weights", rich_help_panel=PREPARE)
+app.add_typer(sandbox.app, name="sandbox", rich_help_panel=PREPARE)

@@ -1,0 +1,64 @@
+"""What commands begin with: which inventory, what it says, and a run with its journal."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from launcher.load import load
+from launcher.model.deployment import Deployment
+from launcher.model.problem import InputError, Problem
+from launcher.model.wish import Wanted
+from launcher.resolve import resolve
+
+if TYPE_CHECKING:
+    from launcher.remote.fleet import Fleet
+
+
+def inventory_path(given: Path | None, environment: Mapping[str, str], folder: Path) -> Path:
+    """The inventory that is meant; InputError where that is not clear."""
+    if given:
+        return given
+    if named := environment.get("DSV32_INVENTORY"):
+        return Path(named)
+    found = sorted(p for p in (folder / "inventories").glob("*.y*ml"))
+    if len(found) == 1:
+        return found[0].relative_to(folder)
+    names = ", ".join(p.name for p in found)
+    what = f"no inventory named, and inventories/ holds {len(found)}" + (f": {names}" if names else "")
+    raise InputError(Problem(what, do="name one, set DSV32_INVENTORY, or write one with dsv32-launch init"))
+
+
+def chosen_inventory(given: Path | None) -> Path:
+    """The inventory that is meant here and now."""
+    return inventory_path(given, os.environ, Path.cwd())
+
+
+def read_wanted(given: Path | None, data_dir: Path | None, *, secrets: bool = True) -> Wanted:
+    """What must be true, by the inventory. Opening `secrets` may run commands: not where no host is asked."""
+    path = chosen_inventory(given)
+    return resolve(load(path, data_dir=data_dir, environment=os.environ if secrets else None))
+
+
+def deployment_of(wanted: Wanted) -> Deployment:
+    """What serves; InputError where the inventory only provisions hosts."""
+    if wanted.deployment:
+        return wanted.deployment
+    inventory = wanted.wish.inventory
+    what = f"{inventory.cluster} has no layout: nothing is meant to serve"
+    raise InputError(Problem(what, inventory.path, do="set `layout:` in the inventory"))
+
+
+@contextmanager
+def connected(wanted: Wanted, *, run_id: str = "looking", lock: Collection[str] = ()) -> Iterator[Fleet]:
+    """The fleet, connected when first asked; LockedError where another run holds a host of `lock`."""
+    from launcher.remote.fleet import Fleet
+
+    with Fleet(wanted.wish, runs_as=getpass.getuser(), run_id=run_id) as fleet:
+        if lock:
+            fleet.lock(lock)
+        yield fleet

@@ -1,0 +1,160 @@
+"""The commands that look and never change a host: status, logs, explain, runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from launcher.cli.options import DataDir, InventoryArgument, InventoryOption, JsonLines
+from launcher.model.problem import Exit, InputError, Problem
+
+if TYPE_CHECKING:
+    from launcher.flows.logs import Entry
+
+
+def status(
+    inventory: InventoryArgument = None,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Look again every few seconds.")] = False,
+    every_s: Annotated[float, typer.Option("--every", metavar="S", help="Seconds between two looks.")] = 5.0,
+    data_dir: DataDir = None,
+    json_lines: JsonLines = False,
+) -> None:
+    """Show pools, instances, ranks and endpoints as they are. Exit 1 if anything is not up."""
+    from launcher.cli.context import connected, deployment_of, read_wanted
+    from launcher.cli.output import choose
+    from launcher.flows import status as flow
+
+    view = choose(json_lines=json_lines)
+    wanted = read_wanted(inventory, data_dir)
+    deployment = deployment_of(wanted)
+    with connected(wanted) as fleet:
+        while True:
+            now = flow.status(fleet, wanted, deployment)
+            view.status(now)
+            if not watch:
+                break
+            time.sleep(every_s)
+    raise typer.Exit(Exit.DONE if now.serving else Exit.HOSTS_FAILED)
+
+
+def logs(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="[TARGET]",
+            help="An instance, pool, host, `router` or `front`; everything if left out.",
+            show_default=False,
+        ),
+    ] = "",
+    inventory: InventoryOption = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new lines.")] = False,
+    lines: Annotated[
+        int, typer.Option("--lines", "-n", metavar="N", help="The last N lines of each unit.")
+    ] = 100,
+    since: Annotated[
+        str,
+        typer.Option(
+            "--since", metavar="WHEN", help="10m, 2h, 1d, or 2026-11-29T18:05 (UTC).", show_default=False
+        ),
+    ] = "",
+    grep: Annotated[
+        str,
+        typer.Option(
+            "--grep", metavar="REGEX", help="Only lines in which this is found.", show_default=False
+        ),
+    ] = "",
+    data_dir: DataDir = None,
+    json_lines: JsonLines = False,
+) -> None:
+    """Show the journals of a target's units on all their hosts, merged in time order."""
+    from launcher.cli.context import connected, deployment_of, read_wanted
+    from launcher.cli.output import choose
+    from launcher.flows import logs as flow
+    from launcher.flows.targets import units_of
+
+    view = choose(json_lines=json_lines)
+    selection = flow.Selection(lines, flow.moment(since, time.time()) if since else 0.0, pattern(grep))
+    wanted = read_wanted(inventory, data_dir)
+    units = units_of(deployment_of(wanted), target)
+    failed = False
+    with connected(wanted) as fleet:
+        for found in flow.follow(fleet, units, selection):
+            for entry in found.entries:
+                view.result("line", entry, line_of(entry))
+            view.problems(found.problems)
+            failed = failed or bool(found.problems)
+            if not follow:
+                break
+    raise typer.Exit(Exit.HOSTS_FAILED if failed else Exit.DONE)
+
+
+def explain(
+    subject: Annotated[
+        str,
+        typer.Argument(help="An instance, host, port, flag or variable, step, `router` or `front`."),
+    ],
+    inventory: InventoryOption = None,
+    data_dir: DataDir = None,
+    json_lines: JsonLines = False,
+) -> None:
+    """Show any value and the file line that set it. Asks no host."""
+    from launcher.cli.context import read_wanted
+    from launcher.cli.output import choose
+    from launcher.flows import explain as flow
+
+    view = choose(json_lines=json_lines)
+    sections = flow.explain(read_wanted(inventory, data_dir, secrets=False), subject)
+    if json_lines:
+        for section in sections:
+            for line in section.lines:
+                view.result(
+                    "value",
+                    {"section": section.title, "name": line.name, "value": line.value, "source": line.source},
+                    "",
+                )
+    else:
+        view.result("values", None, flow.text(sections))
+
+
+def runs(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="[RUN]", help="Tell this run again; `last` is the newest.", show_default=False
+        ),
+    ] = "",
+    json_lines: JsonLines = False,
+) -> None:
+    """List what was done, by whom, with which result; or tell one run again."""
+    from launcher.cli.output import choose
+    from launcher.flows import runs as flow
+
+    view = choose(json_lines=json_lines)
+    if name:
+        story = flow.show_run(os.environ, name)
+        view.result("run", story, story.text())
+        return
+    for run in flow.list_runs(os.environ):
+        view.result("run", run, f"{run.id:<30}  {run.cluster:<12}  {run.who:<10}  {run.result}")
+
+
+def line_of(entry: Entry) -> str:
+    """One line of a log for people: time, who, text."""
+    clock = time.strftime("%m-%d %H:%M:%S", time.gmtime(entry.time_s))
+    return f"{clock}.{int(entry.time_s % 1 * 1000):03d}  {entry.host} {entry.owner:<10}  {entry.text}"
+
+
+def pattern(text: str) -> re.Pattern[str] | None:
+    """The regular expression, if one was given; InputError if it is none."""
+    try:
+        return re.compile(text) if text else None
+    except re.error as error:
+        raise InputError(
+            Problem(
+                f"`{text}` is no regular expression: {error}", "--grep", do="see the syntax of Python's re"
+            )
+        ) from None

@@ -1,0 +1,57 @@
+"""main: arguments to an exit code; the only broad except."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+from launcher.model.problem import Exit, LauncherError
+
+
+def main() -> None:
+    """The command `dsv32-launch`: what is wrong with input or fleet ends in Problems, our bugs in a line."""
+    from launcher.cli.app import app
+    from launcher.cli.interrupt import Interrupt
+    from launcher.cli.running import BugInRunError
+
+    Interrupt()
+    try:
+        app()
+    except LauncherError as error:
+        report(error)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has seen enough
+        sys.exit(Exit.DONE)
+    except BugInRunError as error:
+        sys.exit(own_fault(error.__cause__ or error, error.path))
+    except Exception as error:
+        sys.exit(own_fault(error, save_traceback(error)))
+
+
+def report(error: LauncherError) -> None:
+    """The Problems, for people or as JSON lines."""
+    from launcher.cli.output import choose
+
+    choose(json_lines="--json" in sys.argv).problems(error.problems)
+
+
+def own_fault(error: BaseException, path: Path) -> Exit:
+    """One line to the user: this is a bug, and where its traceback is."""
+    sys.stderr.write(
+        f"error: this is a bug of dsv32-launch: {type(error).__name__}: {error}\n  more   {path}\n"
+    )
+    return Exit.HOSTS_FAILED
+
+
+def save_traceback(error: BaseException) -> Path:
+    """A file of its own for an exception outside of any run."""
+    with tempfile.NamedTemporaryFile("w", prefix="dsv32-launch-", suffix=".txt", delete=False) as file:
+        file.write("".join(traceback.format_exception(error)))
+    return Path(file.name)
+
+
+if __name__ == "__main__":
+    main()

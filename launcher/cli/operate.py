@@ -1,0 +1,190 @@
+"""The commands that plan and change hosts: plan, up, down."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from launcher.cli.options import DataDir, InventoryArgument, JsonLines, Limit, Verbose, Yes
+from launcher.model.problem import Exit, InputError, Problem
+
+if TYPE_CHECKING:
+    from launcher.cli.output import View
+    from launcher.flows.targets import Limit as Limited
+    from launcher.model.plan import Plan
+    from launcher.model.wish import Wanted
+
+
+def plan(
+    inventory: InventoryArgument = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Ask no host: show every step, unit and command line.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Save the plan for `up --plan`.", show_default=False),
+    ] = None,
+    limit: Limit = "",
+    data_dir: DataDir = None,
+    json_lines: JsonLines = False,
+    verbose: Verbose = 0,
+) -> None:
+    """Show what `up` would change, and why. Changes nothing; exit 3 if there is anything to change."""
+    from launcher.cli.context import connected, read_wanted
+    from launcher.cli.output import choose
+    from launcher.execute.saved import saved_text
+    from launcher.flows import plan as flow
+
+    view = choose(json_lines=json_lines, verbose=verbose)
+    wanted = read_wanted(inventory, data_dir, secrets=not offline)
+    here = flow.limited(wanted, limit_of(wanted, limit, view).hosts)
+    if offline:
+        planned = flow.plan_offline(here)
+    else:
+        with connected(wanted) as fleet:
+            planned = flow.plan(fleet, here)
+    view.plan(planned, title=title(wanted))
+    if offline:
+        view.offline(here)
+    if out:
+        out.write_text(saved_text(planned), encoding="utf-8")
+        view.say(f"saved in {out}; apply it with: dsv32-launch up {wanted.wish.inventory.path} --plan {out}")
+    if planned.unreached:
+        raise typer.Exit(Exit.HOSTS_FAILED)
+    raise typer.Exit(Exit.CHANGES if planned else Exit.DONE)
+
+
+def up(
+    inventory: InventoryArgument = None,
+    saved: Annotated[
+        Path | None,
+        typer.Option(
+            "--plan",
+            metavar="FILE",
+            help="Apply this saved plan, or refuse if anything moved since.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Limit = "",
+    yes: Yes = False,
+    data_dir: DataDir = None,
+    json_lines: JsonLines = False,
+    verbose: Verbose = 0,
+) -> None:
+    """Bring the fleet to what the inventory says, stage by stage, and prove that it serves."""
+    from launcher.cli.context import connected, read_wanted
+    from launcher.cli.interrupt import Interrupt
+    from launcher.cli.output import choose
+    from launcher.cli.running import Running
+    from launcher.execute.saved import refuse_if_moved
+    from launcher.flows import up as flow
+
+    view = choose(json_lines=json_lines, verbose=verbose)
+    interrupt = Interrupt()
+    saved_plan = saved.read_text(encoding="utf-8") if saved else ""
+    wanted = read_wanted(inventory, data_dir)
+    limited = limit_of(wanted, limit, view)
+    approval_possible(yes=yes or bool(saved))
+
+    with Running(wanted.wish, view, flow="up") as run:
+
+        def approve(planned: Plan) -> bool:
+            view.plan(planned, title=title(wanted))
+            if saved_plan:
+                refuse_if_moved(saved_plan, planned, path=str(saved))
+            if planned and not (yes or saved_plan) and not asked("Apply?"):
+                return False
+            run.plan(planned)
+            interrupt.changes_begin()
+            return True
+
+        with connected(wanted, run_id=run.id, lock=limited.hosts) as fleet:
+            about = flow.Run(run.id, run.listen, run.journal.save_log, interrupt)
+            result = flow.up(fleet, wanted, limited, approve, about)
+        run.ended(result.exit_code, result.problems)
+    view.findings(result.findings)
+    view.problems(result.problems)
+    if result.outcome:
+        view.say(f"{result.outcome.done} of {result.outcome.planned} changes made")
+        view.say(f"next: {result.outcome.next_command}")
+    raise typer.Exit(result.exit_code)
+
+
+def down(
+    inventory: InventoryArgument = None,
+    limit: Limit = "",
+    yes: Yes = False,
+    data_dir: DataDir = None,
+    json_lines: JsonLines = False,
+    verbose: Verbose = 0,
+) -> None:
+    """Stop front and router, then the engines. Software and weights stay; `up` brings all back."""
+    from launcher.cli.context import connected, read_wanted
+    from launcher.cli.interrupt import Interrupt
+    from launcher.cli.output import choose
+    from launcher.cli.running import Running
+    from launcher.flows import down as flow
+
+    view = choose(json_lines=json_lines, verbose=verbose)
+    interrupt = Interrupt()
+    wanted = read_wanted(inventory, data_dir)
+    limited = limit_of(wanted, limit, view)
+    approval_possible(yes=yes)
+    with Running(wanted.wish, view, flow="down") as run:
+        with connected(wanted, run_id=run.id, lock=limited.hosts) as fleet:
+            waves = flow.units_to_stop(wanted, limited)
+            planned = flow.plan_down(fleet, wanted, waves)
+            view.plan(planned, title=title(wanted))
+            problems = flow.unreached(planned)
+            if planned and (yes or asked("Stop?")):
+                run.plan(planned)
+                interrupt.changes_begin()
+                problems += flow.stop(fleet, waves, planned, run.listen)
+        code = Exit.HOSTS_FAILED if problems else Exit.DONE
+        run.ended(code, problems)
+    view.problems(problems)
+    raise typer.Exit(code)
+
+
+def limit_of(wanted: Wanted, words: str, view: View) -> Limited:
+    """What `--limit` means, and a word about what it adds and leaves out."""
+    from launcher.cli.words import host_range
+    from launcher.flows.targets import limit_to
+
+    limited = limit_to(words.split(","), wanted.steps, wanted.deployment)
+    if limited.added:
+        view.say(f"with {host_range(limited.added)}: an instance is taken as a whole")
+    if limited.left_out:
+        view.say(f"left out: {host_range(limited.left_out)}")
+    return limited
+
+
+def title(wanted: Wanted) -> str:
+    """`prod · layout pd-wide-ep · stack current · vllm 0.33.0 · 6 hosts`."""
+    from launcher.cli.words import count
+
+    inventory, stack = wanted.wish.inventory, wanted.wish.profile.stack
+    words = [inventory.cluster]
+    if inventory.layout:
+        words.append(f"layout {inventory.layout}")
+    words.append(f"stack {stack.name}")
+    if stack.engine_version:
+        words.append(f"vLLM {stack.engine_version}")
+    return " · ".join([*words, count(len(wanted.steps), "host")])
+
+
+def approval_possible(*, yes: bool) -> None:
+    """InputError where nobody could be asked: a run that waits for an answer forever helps nobody."""
+    if not yes and not sys.stdin.isatty():
+        do = "give --yes, or up --plan FILE with a plan that was reviewed"
+        raise InputError(Problem("there is no terminal to ask for approval, and no --yes", do=do))
+
+
+def asked(question: str) -> bool:
+    """Ask on the terminal; only `y` and `yes` agree."""
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -1,0 +1,41 @@
+"""The options and arguments that commands share, each said once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+INVENTORY_HELP = "Inventory file; default: $DSV32_INVENTORY, else the only file in inventories/."
+
+InventoryArgument: TypeAlias = Annotated[
+    Path | None, typer.Argument(metavar="[INVENTORY]", help=INVENTORY_HELP, show_default=False)
+]
+InventoryOption: TypeAlias = Annotated[
+    Path | None, typer.Option("--inventory", "-i", metavar="FILE", help=INVENTORY_HELP, show_default=False)
+]
+JsonLines: TypeAlias = Annotated[bool, typer.Option("--json", help="One JSON object a line on stdout.")]
+Limit: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME,...",
+        help="Only these hosts or instances; an instance always as a whole.",
+        show_default=False,
+    ),
+]
+DataDir: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="A folder with roles/ or configs/ of your own; laid over the shipped ones.",
+        show_default=False,
+    ),
+]
+Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Verbose: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        "--verbose", "-v", count=True, help="Show diffs and each change as it starts.", show_default=False
+    ),
+]

@@ -1,0 +1,92 @@
+"""plan_rows: a plan as rows of a page, hosts with the same change together; knows no colours."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from launcher.cli.words import count, host_range
+from launcher.model.plan import Change, Plan
+from launcher.model.wish import Wanted
+from launcher.steps import unit
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a printed plan, in columns."""
+
+    hosts: str
+    mark: str
+    step: str
+    subject: str
+    before: str
+    after: str
+    because: str
+    diff: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The rows of one stage."""
+
+    stage: str
+    rows: tuple[Row, ...]
+
+
+def sections(plan: Plan) -> tuple[Section, ...]:
+    """The stages that have changes, each with its rows."""
+    return tuple(Section(stage, tuple(rows(plan.stage(stage)))) for stage in plan.stages)
+
+
+def rows(changes: Iterable[Change]) -> Iterator[Row]:
+    """One row for each different change, with all hosts that need it; an instance's life is one row."""
+    alike: dict[tuple[str, ...], list[Change]] = {}
+    for c in changes:
+        lives = (c.instance, c.action.name) if c.instance else ()
+        alike.setdefault(
+            lives or (c.step, c.action.name, c.subject, c.before, c.after, c.because, c.diff), []
+        ).append(c)
+    for same in alike.values():
+        first = same[0]
+        yield Row(
+            hosts=host_range(c.host for c in same),
+            mark=first.action.value,
+            step=first.step,
+            subject=first.instance or first.subject,
+            before=first.before,
+            after=first.after,
+            because=first.because,
+            diff=first.diff,
+        )
+
+
+def summary(plan: Plan) -> str:
+    """`4 changes on 3 hosts, 1 instance restarts.`"""
+    if not plan:
+        return "No changes."
+    hosts = {c.host for c in plan.changes}
+    words = [f"{count(len(plan.changes), 'change')} on {count(len(hosts), 'host')}"]
+    by_action = sorted((c.action.name, c.instance) for c in plan.changes if c.instance)
+    for action, verb in (("START", "starts"), ("RESTART", "restarts"), ("STOP", "stops")):
+        names = [n for (a, n), _ in groupby(by_action) if a == action]
+        if names:
+            words.append(f"{', '.join(names)} {verb if len(names) == 1 else verb[:-1]}")
+    return ", ".join(words) + "."
+
+
+def offline_lines(wanted: Wanted) -> Iterator[str]:
+    """Every unit's text and every command line, by host."""
+    for host, steps in wanted.steps.items():
+        for step in steps:
+            if isinstance(step.want, unit.Params) and step.want.content:
+                yield f"\n# {host}: {step.want.name}"
+                yield step.want.content.rstrip()
+    deployment = wanted.deployment
+    for process in (p for i in (deployment.instances if deployment else ()) for p in i.processes):
+        yield f"\n# {process.host}: {process.instance}"
+        yield shlex.join(process.argv())
+    for router in deployment.routers if deployment else ():
+        yield f"\n# {router.host}: router"
+        yield shlex.join(router.argv())

@@ -1,0 +1,87 @@
+"""process_rows, router_lines: a Status as cells and lines; knows no terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from launcher.cli.words import count
+from launcher.flows.status import Status
+from launcher.health.state import ProcessState, RankLoad
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table: a process, or a further rank of the process above."""
+
+    cells: tuple[str, ...]
+    up: bool
+
+
+def process_rows(status: Status) -> Iterator[Row]:
+    """instance, host, state, ready, rank, KV use, running, waiting, tokens."""
+    for process in status.processes:
+        first, *more = process.ranks or (None,)
+        head = (process.instance, process.host, state(process), ready(process))
+        yield Row((*head, *rank_cells(first)), process.up)
+        yield from (Row(("", "", "", "", *rank_cells(rank)), process.up) for rank in more)
+        if process.note:
+            yield Row(("", "", process.note), False)
+
+
+def state(process: ProcessState) -> str:
+    """`active 2 h`, `failed`."""
+    if process.active == "active" and process.since_s:
+        return f"active {age(time.time() - process.since_s)}"
+    return process.active
+
+
+def ready(process: ProcessState) -> str:
+    """Answers; or which ports do not even listen."""
+    if process.healthy:
+        return "healthy"
+    closed = [name for name, listening in process.ports.items() if not listening]
+    if process.healthy is None:
+        return "headless" if process.active == "active" else "-"
+    return f"no answer, {', '.join(closed)} closed" if closed else "no answer"
+
+
+def rank_cells(rank: RankLoad | None) -> tuple[str, ...]:
+    """The numbers of a rank; dashes where there are none."""
+    if rank is None:
+        return ("-",) * 5
+    tokens = f"{rank.prompt_tokens:,.0f} / {rank.generation_tokens:,.0f}"
+    if rank.transferred_prompt_tokens:
+        tokens += f" ({rank.transferred_prompt_tokens:,.0f} by transfer)"
+    return (rank.rank, f"{rank.kv_usage:.0%}", f"{rank.running:.0f}", f"{rank.waiting:.0f}", tokens)
+
+
+def router_lines(status: Status) -> Iterator[str]:
+    """Each router: what it thinks of its workers, and whether the front answers."""
+    for r in status.routers:
+        pools = ", ".join(f"{pool} {good}/{total}" for pool, (good, total) in r.pools.items()) or "no answer"
+        yield f"router  {r.host}  {r.active}  {'ready' if r.ready else 'not ready'}  {pools}"
+        yield from (f"        worker {url} unhealthy" for url, healthy in r.workers.items() if not healthy)
+        answers = "answers" if r.front_answers else "does not answer"
+        yield f"front   {r.host}  {r.front_active}  {r.front_url} {answers}"
+        if r.note:
+            yield f"        {r.note}"
+
+
+def verdict(status: Status) -> str:
+    """What is not up, or that all is."""
+    down = [f"{p.instance} on {p.host}" for p in status.processes if not p.up]
+    down += [f"router on {r.host}" for r in status.routers if not r.up]
+    things = count(len(status.processes), "process").replace("processs", "processes")
+    return (
+        f"not up: {', '.join(down)}" if down else f"all up: {things}, {count(len(status.routers), 'router')}"
+    )
+
+
+def age(seconds: float) -> str:
+    """`40 s`, `12 min`, `3 h`, `2 d`."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"

@@ -1,0 +1,113 @@
+"""status: pools, instances, ranks and endpoints as they are at this moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from launcher.health.errors import Line, first_error
+from launcher.health.hands import Hands
+from launcher.health.state import (
+    ProcessState,
+    RouterState,
+    process_questions,
+    process_state,
+    router_questions,
+    router_state,
+)
+from launcher.model.deployment import Deployment
+from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.problem import Problem
+from launcher.model.profile import Engine, RouterKind
+from launcher.model.wish import Wanted
+
+look_within_s = 30.0
+# the first error of a dead unit is seldom further from its end than this
+lines_of_dead = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What is up and what is not, of everything that should serve."""
+
+    cluster: str
+    processes: tuple[ProcessState, ...]
+    routers: tuple[RouterState, ...]
+
+    @property
+    def serving(self) -> bool:
+        """Everything is up."""
+        return all(p.up for p in self.processes) and all(r.up for r in self.routers)
+
+
+def status(fleet: Hands, wanted: Wanted, deployment: Deployment) -> Status:
+    """Look at every process and router: one request a host, and a second one where a unit died."""
+    profile = wanted.wish.profile
+    assert profile.engine, "what serves has an engine"
+    assert profile.router, "what serves has a router"
+    answers = fleet.ask(questions(deployment, profile.engine, profile.router), within_s=look_within_s)
+    processes = tuple(
+        process_state(
+            p, answered(answers[p.host], p.host, process_questions(p, profile.engine)), profile.engine
+        )
+        for i in deployment.instances
+        for p in i.processes
+    )
+    routers = tuple(
+        router_state(
+            r, answered(answers[r.host], r.host, router_questions(r, profile.router)), profile.router
+        )
+        for r in deployment.routers
+    )
+    return Status(deployment.cluster, with_reasons(fleet, processes, profile.engine), routers)
+
+
+def questions(deployment: Deployment, engine: Engine, router: RouterKind) -> Mapping[str, tuple[Probe, ...]]:
+    """Host → everything it is asked, each question once."""
+    asked: dict[str, dict[Probe, None]] = {}
+    for instance in deployment.instances:
+        for process in instance.processes:
+            asked.setdefault(process.host, {}).update(dict.fromkeys(process_questions(process, engine)))
+    for r in deployment.routers:
+        asked.setdefault(r.host, {}).update(dict.fromkeys(router_questions(r, router)))
+    return {host: tuple(probes) for host, probes in asked.items()}
+
+
+def answered(answer: Facts | Problem, host: str, asked: tuple[Probe, ...]) -> Facts:
+    """The facts; of a host that did not answer, each is unknown for that reason."""
+    if isinstance(answer, Facts):
+        return answer
+    return Facts(host, dict.fromkeys(asked, Unknown(answer.what)))
+
+
+def with_reasons(fleet: Hands, states: tuple[ProcessState, ...], engine: Engine) -> tuple[ProcessState, ...]:
+    """Each dead process with the first error line of its log."""
+    asked: dict[str, list[Probe]] = {}
+    for state in states:
+        if state.active == "failed":
+            asked.setdefault(state.host, []).append(journal_probe(state))
+    if not asked:
+        return states
+    answers = fleet.ask(asked, within_s=look_within_s)
+    return tuple(
+        replace(s, note=reason(answers[s.host], journal_probe(s), engine)) if s.active == "failed" else s
+        for s in states
+    )
+
+
+def journal_probe(state: ProcessState) -> Probe:
+    """The end of the log of a process's last start."""
+    return Probe("journal", (state.unit, state.invocation, lines_of_dead, ""))
+
+
+def reason(answer: Facts | Problem, probe: Probe, engine: Engine) -> str:
+    """The first error line of a journal, its last line if no line looks like an error."""
+    journal = answer if isinstance(answer, Problem) else answer[probe]
+    if isinstance(journal, Problem):
+        return journal.what
+    if isinstance(journal, Unknown):
+        return journal.reason
+    lines = [Line(e["time"], e["message"]) for e in journal["entries"]]
+    error = first_error({probe.args[0]: lines}, engine)
+    last = next((line.text.strip() for line in reversed(lines) if line.text.strip()), "its log is empty")
+    return error.text if error else last

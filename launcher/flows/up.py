@@ -1,0 +1,120 @@
+"""up: bring the fleet to what the inventory says, and prove that it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from launcher.execute.apply import apply
+from launcher.execute.hands import Hands
+from launcher.execute.outcome import Outcome
+from launcher.flows.plan import limited, plan
+from launcher.flows.targets import Limit
+from launcher.health.canary import canary
+from launcher.health.ready import SaveLog, await_ready
+from launcher.health.router import await_router
+from launcher.model.deployment import Instance
+from launcher.model.finding import Finding, Severity
+from launcher.model.plan import Plan
+from launcher.model.problem import Exit, Problem
+from launcher.model.run import Event, Listener
+from launcher.model.wish import Wanted
+
+Approve = Callable[[Plan], bool]
+"""Shows a plan and says whether it may be applied; raises PlanRefusedError for one that is stale."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What an `up` tells of itself, and how it can be stopped."""
+
+    id: str
+    listener: Listener
+    save_log: SaveLog
+    interrupted: Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How an `up` ended."""
+
+    plan: Plan
+    outcome: Outcome | None
+    """None if the plan was not approved."""
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Everything that went wrong, in the order in which it was found."""
+        found = self.outcome.problems if self.outcome else ()
+        return (*found, *(f.problem for f in self.findings if f.problem))
+
+    @property
+    def exit_code(self) -> Exit:
+        """What the command ends with."""
+        if self.outcome and self.outcome.interrupted:
+            return Exit.INTERRUPTED
+        return Exit.HOSTS_FAILED if self.problems else Exit.DONE
+
+
+def up(fleet: Hands, wanted: Wanted, limit: Limit, approve: Approve, run: Run) -> Result:
+    """Observe, plan, ask, apply stage by stage, verify. The hosts are locked by the caller."""
+    here = limited(wanted, limit.hosts)
+    planned = plan(fleet, here)
+    run.listener(Event("planned", str(len(planned.changes)), data={"digest": planned.digest}))
+    if not approve(planned):
+        return Result(planned, None)
+    outcome = apply(
+        fleet,
+        here,
+        planned,
+        run.listener,
+        start_instance=lambda instance: ready(fleet, wanted, instance, run),
+        interrupted=run.interrupted,
+    )
+    if run.interrupted():
+        return Result(planned, outcome)
+    return Result(planned, outcome, verify(fleet, wanted, limit, outcome, run))
+
+
+def ready(fleet: Hands, wanted: Wanted, instance: Instance, run: Run) -> Problem | None:
+    """Wait until an instance is ready; what keeps it from that."""
+    return await_ready(
+        fleet, wanted, instance, run.listener, save_log=run.save_log, interrupted=run.interrupted
+    )
+
+
+def verify(fleet: Hands, wanted: Wanted, limit: Limit, outcome: Outcome, run: Run) -> tuple[Finding, ...]:
+    """Does it serve? Instances, then routers, then one generation for each pair of what is up."""
+    if wanted.deployment is None:
+        return ()
+    started = [i for i in limit.instances if outcome.instances.get(i.name) is None]
+    with ThreadPoolExecutor(len(started) or 1) as threads:
+        verdicts = list(threads.map(lambda i: ready(fleet, wanted, i, run), started))
+    findings = [finding(i.name, "ready", p) for i, p in zip(started, verdicts, strict=True)]
+    serving = frozenset(f.subject for f in findings if f.problem is None)
+    if run.interrupted() or limit.left_out or not both_sides(limit.instances, serving):
+        return tuple(findings)
+    routers = wanted.deployment.routers
+    findings += [
+        finding(f"router@{r.host}", "answers", await_router(fleet, wanted, r, run.listener)) for r in routers
+    ]
+    if routers and not any(f.problem for f in findings if f.subject.startswith("router")):
+        findings += canary(fleet, wanted, run.listener, serving=serving, nonce=run.id)
+    run.listener(Event("verified", f"{len(serving)} instances ready", data={"serving": sorted(serving)}))
+    return tuple(findings)
+
+
+def finding(subject: str, text: str, problem: Problem | None) -> Finding:
+    """The verdict on a thing that was waited for."""
+    return (
+        Finding(Severity.ERROR, subject, problem.what, problem)
+        if problem
+        else Finding(Severity.OK, subject, text)
+    )
+
+
+def both_sides(instances: Iterable[Instance], serving: Collection[str]) -> bool:
+    """A request needs a prefill and a decode instance."""
+    return {"prefill", "decode"} <= {i.pool for i in instances if i.name in serving}
