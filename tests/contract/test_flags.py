@@ -1,0 +1,125 @@
+"""The real parsers accept every command line that we make. DSV32_ENGINE_PYTHON is an engine environment's Python.
+
+Any release that configs/engines describes will do: its own sample inventories are tried.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+from samples import ROOT, SAMPLES, sample
+
+from launcher.model.deployment import Deployment
+from launcher.model.profile import Engine
+from launcher.resolve import resolve
+
+PYTHON = os.environ.get("DSV32_ENGINE_PYTHON", "")
+pytestmark = [
+    pytest.mark.contract,
+    pytest.mark.skipif(not PYTHON, reason="DSV32_ENGINE_PYTHON names no engine environment's Python"),
+]
+WRONG = (
+    ["model", "--no-such-flag"],
+    ["model", "--kv-transfer-config", '{"kv_connector":"NixlConnector","kv_role":"kv_bothh"}'],
+    ["model", "--data-parallel-size", "two"],
+)
+"""What a parser that looks must refuse."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    name: str
+    version: str
+    engine: Engine
+    deployment: Deployment
+
+    def lines(self) -> Iterator[tuple[str, list[str]]]:
+        """Process → words after `vllm serve`."""
+        for process in (p for i in self.deployment.instances for p in i.processes):
+            words = process.argv()[len(process.command) :]
+            yield f"{self.name} {process.instance} on {process.host}", list(words)
+
+
+@dataclass(frozen=True)
+class Answer:
+    version: str
+    options: frozenset[str]
+    errors: dict[str, str | None]
+    wrong: tuple[str | None, ...]
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> list[Sample]:
+    made = []
+    for name in SAMPLES:
+        wanted = resolve(sample(name, tmp_path_factory.mktemp(name)))
+        profile = wanted.wish.profile
+        assert wanted.deployment is not None
+        assert profile.engine is not None
+        made.append(Sample(name, profile.stack.engine_version, profile.engine, wanted.deployment))
+    return made
+
+
+@pytest.fixture(scope="module")
+def answer(samples: list[Sample]) -> Answer:
+    """One process for all lines: nearly all of its 20 s are imports."""
+    lines = dict(line for s in samples for line in s.lines())
+    asked = subprocess.run(
+        [PYTHON, str(Path(__file__).with_name("parse_argv.py"))],
+        input=json.dumps([*lines.values(), *WRONG]),
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert asked.returncode == 0, asked.stderr[-2000:]
+    told = json.loads(asked.stdout.splitlines()[-1])
+    errors = told["errors"]
+    return Answer(
+        told["version"].partition("+")[0],
+        frozenset(told["options"]),
+        dict(zip(lines, errors, strict=False)),
+        tuple(errors[len(lines) :]),
+    )
+
+
+def own(samples: list[Sample], answer: Answer) -> list[Sample]:
+    """The samples of this very release."""
+    found = [s for s in samples if Version(s.version) == Version(answer.version)]
+    assert found, f"no sample inventory has engine version {answer.version}"
+    return found
+
+
+def test_it_accepts_every_command_line(samples: list[Sample], answer: Answer) -> None:
+    names = [name for s in own(samples, answer) for name, _ in s.lines()]
+    assert {n: answer.errors[n] for n in names} == dict.fromkeys(names)
+
+
+def test_it_refuses_what_is_wrong(answer: Answer) -> None:
+    assert all(answer.wrong), answer.wrong
+
+
+def test_the_snapshot_of_its_options_is_the_same(samples: list[Sample], answer: Answer) -> None:
+    assert own(samples, answer)[0].engine.options == answer.options
+
+
+def test_the_router_takes_its_flags(samples: list[Sample]) -> None:
+    program = Path(PYTHON).with_name("vllm-router")
+    if not program.exists():
+        pytest.skip(f"no {program}")
+    shown = subprocess.run([str(program), "--help"], capture_output=True, text=True, timeout=120, check=True)
+    for one in samples:
+        flags = {a.flag for r in one.deployment.routers for a in r.arguments}
+        assert flags <= set(shown.stdout.replace("[", " ").replace("]", " ").split()), one.name
+
+
+def test_snapshots_exist_for_every_engine() -> None:
+    engines = {p.stem for p in (ROOT / "configs/engines").glob("*.yaml")}
+    assert engines == {p.stem for p in (ROOT / "configs/engines").glob("*.flags")}

@@ -1,0 +1,22 @@
+"""Command lines and environments of the sample inventories, each value with the line that set it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from samples import SAMPLES, sample
+
+from launcher.flows.explain import explain, text
+from launcher.resolve import resolve
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_command_lines(name: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    wanted = resolve(sample(name, tmp_path))
+    assert wanted.deployment is not None
+    subjects = [*(i.name for i in wanted.deployment.instances), "router"]
+    shown = "\n\n".join(text(explain(wanted, s)) for s in subjects) + "\n"
+    # another lock file is another environment folder, and nothing else
+    golden(f"{name}/argv.txt", shown.replace(wanted.deployment.environment_path, "ENVIRONMENT"))

@@ -1,0 +1,35 @@
+"""The sample inventories, loaded as if in a fresh checkout, with sandbox hosts at the usual addresses."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from launcher.load import load
+from launcher.model.wish import Wish
+
+ROOT = Path(__file__).parents[1]
+CURRENT = {"stack: article-0.14": "stack: current", "layout: article-2p1d": "layout: current-2p1d"}
+"""What the comment in prod-2p1d.yaml says to write for vLLM 0.33."""
+SAMPLES = ("sandbox", "sandbox-dp2", "prod-min", "prod-2p1d", "prod-2p1d-current")
+
+
+def sample(name: str, folder: Path) -> Wish:
+    """One of SAMPLES, copied to `folder`/inventories so that it names itself `inventories/NAME.yaml`."""
+    file = name.removesuffix("-current")
+    text = (ROOT / "inventories" / f"{file}.yaml").read_text()
+    for old, new in CURRENT.items() if name != file else ():
+        assert old in text
+        text = text.replace(old, new)
+    config = folder / "ssh_config"
+    config.write_text("".join(f"Host h{i:02}\n  HostName 10.77.0.{10 + i}\n" for i in range(1, 4)))
+    (folder / "inventories").mkdir(exist_ok=True)
+    (folder / "inventories" / f"{file}.yaml").write_text(
+        text.replace("/var/tmp/dsv32-sandbox/ssh_config", str(config))
+    )
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        return load(Path("inventories") / f"{file}.yaml")
+    finally:
+        os.chdir(before)

@@ -1,0 +1,136 @@
+"""Roles become the steps of each host: whose, in which order, and with what in them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from resolve_wish import wish
+
+from launcher.model.problem import InputError
+from launcher.model.role import Step
+from launcher.model.wish import Wish
+from launcher.resolve import resolve
+
+LAYOUT = "prefill: {}\ndecode: {hosts_per_instance: 2, data_parallel: 2, style: hybrid}\nrouter: {}\n"
+STACK = """
+about: test
+roles: [{roles}]
+engine: vllm-0.32-cpu
+engine_version: 0.32.0
+router: vllm-router
+"""
+AGENT = """
+about: test
+stage: engine
+pools: [prefill, decode]
+steps:
+  config: {kind: file, each: process, path: "/etc/{{ process.instance }}", content: "{{ text }}"}
+  unit:
+    kind: unit
+    each: process
+    restart_on: [config, shared]
+    name: "{{ process.unit }}"
+    template: unit.j2
+  shared: {kind: file, path: /etc/shared, file: shared.conf}
+"""
+ROUTER = """
+about: test
+stage: router
+steps:
+  unit: {kind: unit, each: router, name: "{{ router.unit }}", content: "{{ deployment.cluster }}"}
+  every: {kind: folder, path: "/srv/{{ host.name }}"}
+"""
+
+
+def with_roles(folder: Path, **texts: str) -> Wish:
+    """A wish whose stack has these roles only."""
+    for name, text in texts.items():
+        role = folder / "data/roles" / name
+        for part in ("templates", "files"):
+            (role / part).mkdir(parents=True, exist_ok=True)
+        (role / "role.yaml").write_text(text)
+        (role / "templates/unit.j2").write_text("[Service]\nExecStart={{ process.argv() | join(' ') }}\n")
+        (role / "files/shared.conf").write_text("one\n")
+    stacks = folder / "data/configs/stacks"
+    stacks.mkdir(parents=True, exist_ok=True)
+    (stacks / "test.yaml").write_text(STACK.format(roles=", ".join(texts)))
+    return wish(folder, LAYOUT, stack="test", hardware="cpu", model="tiny")
+
+
+def ids(steps: tuple[Step, ...]) -> list[str]:
+    return [s.id for s in steps]
+
+
+def test_steps_go_by_stage_to_the_hosts_of_their_pools(tmp_path: Path) -> None:
+    agent = AGENT.replace("{{ text }}", "x")
+    wanted = resolve(with_roles(tmp_path, last=ROUTER, agent=agent))
+    assert ids(wanted.steps["h03"]) == [
+        "agent/config[decode-0]",
+        "agent/unit[decode-0]",
+        "agent/shared",
+        "last/every",
+    ]
+    assert ids(wanted.steps["h08"]) == ["last/unit", "last/every"]
+    assert ids(wanted.steps["h07"]) == ["last/every"]
+    unit = wanted.steps["h04"][1]
+    assert unit.instance == "decode-0"
+    assert "--data-parallel-start-rank 1" in unit.want.content
+    assert [s.instance for s in wanted.steps["h04"] if s.id != unit.id] == ["", "", ""]
+    assert wanted.steps["h08"][0].want.content == "test"
+    assert wanted.steps["h08"][1].want.path == "/srv/h08"
+
+
+def test_a_unit_depends_on_what_it_restarts_on_and_nothing_else(tmp_path: Path) -> None:
+    def depends(text: str) -> str:
+        wanted = resolve(with_roles(tmp_path, agent=AGENT.replace("{{ text }}", text)))
+        return str(wanted.steps["h01"][1].want.depends)
+
+    assert depends("one") == depends("one") != depends("two")
+
+
+def test_problems_of_all_roles_and_hosts_come_at_once_and_once(tmp_path: Path) -> None:
+    bad = ROUTER.replace("host.name", "host.nme").replace("kind: unit", "kind: uint")
+    with pytest.raises(InputError) as raised:
+        resolve(with_roles(tmp_path, agent=AGENT, last=bad))
+    told = {(p.where.partition("/data/")[2], p.what) for p in raised.value.problems}
+    assert told == {
+        ("roles/agent/role.yaml:6", "template: 'text' is undefined"),
+        ("roles/last/role.yaml:5", "unknown kind `uint`"),
+        (
+            "roles/last/role.yaml:6",
+            "template: 'launcher.model.inventory.Host object' has no attribute 'nme'",
+        ),
+    }
+    assert len(raised.value.problems) == len(told)
+
+
+@pytest.mark.parametrize(
+    ("step", "what"),
+    [
+        ("{kind: file, path: /a, template: nit.j2}", "the role has no template `nit.j2`"),
+        ("{kind: file, path: /a, file: shared.con}", "the role has no file `shared.con`"),
+        ("{kind: file, path: /a, content: x, file: shared.conf}", "step bad/step has content and file"),
+        (
+            "{kind: file, path: /a, content: x, restart_on: [step]}",
+            "step bad/step of kind file has restart_on",
+        ),
+        ("{kind: folder, path: /a, owner: b, ownr: c}", "unknown key `ownr`"),
+    ],
+)
+def test_what_a_step_may_not_say(tmp_path: Path, step: str, what: str) -> None:
+    with pytest.raises(InputError) as raised:
+        resolve(with_roles(tmp_path, bad=f"about: test\nstage: host\nsteps:\n  step: {step}\n"))
+    (problem,) = raised.value.problems
+    assert problem.what == what
+    assert problem.where.endswith("roles/bad/role.yaml:4")
+    assert problem.do
+
+
+def test_without_a_layout_hosts_are_provisioned_and_nothing_serves(tmp_path: Path) -> None:
+    made = with_roles(tmp_path, last=ROUTER)
+    inventory = replace(made.inventory, layout="", pools={})
+    wanted = resolve(replace(made, inventory=inventory))
+    assert wanted.deployment is None
+    assert ids(wanted.steps["h08"]) == ["last/every"]
