@@ -123,7 +123,7 @@ def test_a_release_moves_with_the_text_and_with_what_it_depends_on() -> None:
 
 def test_a_secret_is_never_asked_for_nor_shown() -> None:
     want = file.Params("/etc/key", "hunter2", secret=True)
-    facts = Facts("h", dict.fromkeys(file.probes(want), {"type": "absent"}))
+    facts = Facts("h", {p: {"type": "absent"} for p in file.probes(want)})
     (draft,) = file.changes(want, facts)
     shown = repr((want, file.probes(want), draft.before, draft.after, draft.diff))
     assert "hunter2" not in shown
