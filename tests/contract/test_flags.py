@@ -1,4 +1,4 @@
-"""The real parsers accept every command line that we make. DSV32_ENGINE_PYTHON is an engine environment's Python.
+"""The real parsers accept each of our command lines; DSV32_ENGINE_PYTHON is an engine environment's Python.
 
 Any release that configs/engines describes will do: its own sample inventories are tried.
 """
