@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -24,6 +25,7 @@ from launcher.model.wish import Wanted
 STYLES = {"+": "green", "~": "yellow", "-": "red", "▶": "green", "↻": "yellow", "■": "red", "!": "cyan"}
 # a long job tells of itself often; a line every so many seconds is enough to see that it moves
 JOB_LINE_EVERY_S = 5.0
+PIPE_WIDTH = 400
 LOUD = frozenset({"change-failed", "host-failed", "instance-failed"})
 QUIET = frozenset({"run-started", "run-ended", "observed", "planned", "change-started"})
 
@@ -36,7 +38,7 @@ class TextView:
         self._verbose = verbose
         self._began_s = time.monotonic()
         self._told_s: dict[tuple[str, str], float] = {}
-        self._out = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+        self._out = Console(highlight=False, width=width())
         self._err = Console(stderr=True, highlight=False, soft_wrap=True)
 
     def event(self, event: Event) -> None:
@@ -120,6 +122,11 @@ class TextView:
     def say(self, text: str) -> None:
         """A remark beside the results."""
         self._err.print(Text(text))
+
+
+def width() -> int | None:
+    """None: the terminal's. A pipe has none, and a folded line cannot be searched."""
+    return None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
 
 
 def plan_table(section: Section) -> Table:

@@ -20,7 +20,7 @@ def plan(fleet: Hands, wanted: Wanted) -> Plan:
 
 def plan_offline(wanted: Wanted) -> Plan:
     """The plan with no host asked: every step is a change, from something unknown."""
-    silence = Unknown("no host was asked")
+    silence = Unknown("not asked")
     facts = {h: Facts(h, dict.fromkeys(questions_of(steps), silence)) for h, steps in wanted.steps.items()}
     return make_plan(wanted, Observed(facts))
 
