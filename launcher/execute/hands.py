@@ -22,7 +22,8 @@ class Done(Protocol):
 
     @property
     def failed_index(self) -> int | None:
-        """The op that failed; those before it are done, those after it were not begun."""
+        """The op that failed; those before it are done, those after it were not begun. None: all are done,
+        or the host was lost and nobody knows how far it came."""
 
     @property
     def error(self) -> Problem | None:

@@ -61,13 +61,18 @@ def _do(progress: Progress, host: str, changes: Sequence[Change]) -> _Result:
     result = progress.fleet.do(
         host, work.ops, listener=tell, within_s=work.within_s, subject=changes[0].stage
     )
-    index = len(work.ops) if result.ok else result.failed_index or 0
-    done, failed = work.done(index), () if result.ok else work.failed(index)
+    error, index = result.error, result.failed_index
+    if error and index is None:  # the host was lost, and nobody knows how far it came
+        return _Result((), error)
+    done = work.done(len(work.ops) if index is None else index)
     for change in done:
         tell(_event("change-done", change))
+    if error is None or index is None:
+        return _Result(done)
+    failed = work.failed(index)
     for change in failed:
-        tell(_event("change-failed", change, result.error))
-    return _Result(done, _problem(host, failed, result.error) if failed else None)
+        tell(_event("change-failed", change, error))
+    return _Result(done, _problem(host, failed, error))
 
 
 def _event(kind: EventKind, change: Change, error: Problem | None = None) -> Event:
@@ -76,9 +81,7 @@ def _event(kind: EventKind, change: Change, error: Problem | None = None) -> Eve
     return Event(kind, text, host=change.host, subject=change.step, data=data)
 
 
-def _problem(host: str, failed: Sequence[Change], error: Problem | None) -> Problem:
+def _problem(host: str, failed: Sequence[Change], error: Problem) -> Problem:
     steps = ", ".join(dict.fromkeys(c.step for c in failed))
     subjects = ", ".join(dict.fromkeys(c.subject for c in failed))
-    if error is None:
-        error = Problem("the host did not say why", do=f"ssh {host}")
     return replace(error, what=f"{subjects}: {error.what}", where=f"{host}, step {steps}")

@@ -203,7 +203,8 @@ class Ops:
             os.makedirs(self.root + "/run/dsv32", exist_ok=True)
             start = ["systemd-run", "-q", "--unit=" + unit, "--remain-after-exit", "--no-block"]
             start += [f"--property=RuntimeMaxSec={within_s}", "--property=Nice=5"]
-            start += [f"--setenv={k}={v}" for k, v in (environment or {}).items()]
+            told = {"DSV32_PROGRESS": f"{self.root}/run/dsv32/job-{name}.progress"}
+            start += [f"--setenv={k}={v}" for k, v in {**told, **(environment or {})}.items()]
             self.runner.must([*start, "--", *words], within_s=QUERY_WITHIN_S)
         self._follow(name, within_s)
 

@@ -108,7 +108,7 @@ def test_a_failed_step_stops_its_host_and_its_instances_and_nothing_else() -> No
     (host, instance) = outcome.problems
     assert host == Problem("/etc/app/env.conf: disk is full", where="h3, step env/conf", do="free some")
     assert instance.what == "decode-0 is not started"
-    assert not fleet.tables["h2"].units["dsv32-decode-0.service"].active == "active"
+    assert fleet.tables["h2"].units["dsv32-decode-0.service"].active != "active"
     assert not any(h == "h3" and UNITS in what for h, what in fleet.log)
     assert fleet.tables["h4"].units["dsv32-decode-1.service"].active == "active"
     assert outcome.hosts["h3"].done == 2

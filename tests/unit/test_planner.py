@@ -173,7 +173,7 @@ def test_a_run_killed_between_writing_a_unit_and_restarting_it_restarts_it_next_
     fleet = applied(wanted_of())
     newer = wanted_of(engine=ENGINE.replace("release 1", "release 2"))
     path = UNITS + "dsv32-decode-1.service"
-    written = [c for c in plan_of(fleet, newer).changes if c.subject == path][0].ops[0]
+    written = next(c for c in plan_of(fleet, newer).changes if c.subject == path).ops[0]
     fleet.tables["h4"].do(written)
     rest = [c for c in plan_of(fleet, newer).changes if c.host == "h4"]
     assert [(c.action.name, c.subject) for c in rest] == [
