@@ -66,7 +66,7 @@ def _addresses(
     where = document.place(("hosts", key, "address"))
     addresses = _expanded(entry.address, where)
     for address in addresses:
-        if not _is_address(address):
+        if not is_address(address):
             what = f"address of `{key}` is `{address}`, expected an IPv4 address of a host"
             raise InputError(Problem(what, where=where, do="write it like 10.0.0.11"))
     if len(addresses) != len(names):
@@ -79,7 +79,7 @@ def _addresses(
 
 def _looked_up(name: str, entry: HostEntry, host_name: Callable[[str], str]) -> str:
     found = host_name(name)
-    if _is_address(found):
+    if is_address(found):
         return found
     what = f"host `{name}` has no address"
     why = "ssh_config has no HostName for it"
@@ -115,7 +115,8 @@ def _expanded(text: str, where: str) -> tuple[str, ...]:
         raise InputError(Problem(str(error), where=where, do="write a range like gpu[01-06]")) from None
 
 
-def _is_address(text: str) -> bool:
+def is_address(text: str) -> bool:
+    """An IPv4 address that a host can have."""
     try:
         address = ipaddress.IPv4Address(text)
     except ValueError:

@@ -44,6 +44,11 @@ def read_stack(choice: Choice, data: Data, problems: Collector) -> tuple[Stack |
     return stack, {kind: Choice(name, document.place((kind,))) for kind, name in chosen.items() if name}
 
 
+def read_layout(choice: Choice, data: Data) -> Layout:
+    """One layout by itself."""
+    return _read("layout", choice, Layout, data)
+
+
 def read_profile(choices: Mapping[str, Choice], stack: Stack, data: Data, problems: Collector) -> Profile:
     """The files chosen by an inventory's `hardware`, `model` and `layout`, and by its stack."""
 

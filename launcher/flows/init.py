@@ -1,0 +1,136 @@
+"""init: a commented inventory to begin with; from host names, or from an Ansible YAML inventory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from launcher.load import Data
+from launcher.load.data import roots_of
+from launcher.load.profile import Choice, read_layout
+from launcher.model.inventory import PoolName
+from launcher.model.problem import InputError, Problem
+
+POOLS: tuple[PoolName, ...] = ("prefill", "decode", "router")
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What is known of a fleet before it has an inventory."""
+
+    cluster: str
+    hosts: Mapping[str, str]
+    """Host name → address; empty where ssh_config has it."""
+    pools: Mapping[PoolName, tuple[str, ...]] = field(default_factory=dict)
+    """Empty: `init_text` shares the hosts out."""
+    user: str = "root"
+    port: str = "22"
+    identity: str = ""
+    notes: tuple[str, ...] = ()
+    """What could not be taken over; written at the top as comments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the hosts are to become: names of files in configs/, and two facts of the hosts."""
+
+    layout: str
+    stack: str
+    hardware: str
+    model: str
+    interface: str = "eth0"
+    shared: str = "/gpfs/dsv32"
+    local: str = "/nvme/dsv32"
+
+
+def init_text(start: Start, shape: Shape, *, data_dir: Path | None = None) -> str:
+    """An inventory that says what each line is for. InputError if the hosts are too few for the layout."""
+    pools = dict(start.pools or share(tuple(start.hosts), shape.layout, data_dir=data_dir))
+    pools.setdefault("router", tuple(start.hosts)[:1])
+    return "\n".join((*_head(start, shape), *_hosts(start), *_pools(pools), *_tail()))
+
+
+def share(
+    hosts: tuple[str, ...], layout: str, *, data_dir: Path | None = None
+) -> Mapping[PoolName, tuple[str, ...]]:
+    """Hosts by pool: a third decodes, the rest prefills, in whole instances; the first one routes as well."""
+    data = Data(roots_of(data_dir))
+    widths = read_layout(Choice(layout, "--layout"), data)
+    prefill, decode = widths.prefill.hosts_per_instance, widths.decode.hosts_per_instance
+    if len(hosts) < prefill + decode:
+        what = f"layout {layout} needs {prefill + decode} hosts, found {len(hosts)}"
+        do = (
+            f"give more hosts, or another layout: {', '.join(data.names('configs/layouts', holding='.yaml'))}"
+        )
+        raise InputError(Problem(what, where="--layout", do=do))
+    decoding = max(decode, len(hosts) // 3 // decode * decode)
+    prefilling = (len(hosts) - decoding) // prefill * prefill
+    return {
+        "prefill": hosts[:prefilling],
+        "decode": hosts[prefilling : prefilling + decoding],
+        "router": hosts[:1],
+    }
+
+
+def _head(start: Start, shape: Shape) -> Iterator[str]:
+    yield f"# Fleet {start.cluster}. Check this file: dsv32-launch lint FILE"
+    yield from (f"# Not taken over: {note}" for note in start.notes)
+    yield f"cluster: {_scalar(start.cluster)}"
+    yield f"stack: {shape.stack} # pinned versions of all software: configs/stacks/"
+    yield f"hardware: {shape.hardware} # the host type: configs/hardware/"
+    yield f"model: {shape.model} # configs/models/"
+    yield f"layout: {shape.layout} # parallelism, ports, flags: configs/layouts/; without it nothing serves"
+    yield ""
+    yield "# Hosts whose key is not known yet are refused: connect once by hand, or name a file of keys."
+    yield "ssh:"
+    yield f"  user: {_scalar(start.user)} # anyone but root needs sudo"
+    if start.port != "22":
+        yield f"  port: {start.port}"
+    if start.identity:
+        yield f"  identity: {_scalar(start.identity)}"
+    yield "  # known_hosts: prod.known_hosts # beside this file"
+    yield "  # config: ssh_config # HostName, User, Port, ProxyJump of hosts; ~/.ssh/config is read otherwise"
+    yield ""
+    yield "paths:"
+    yield f"  shared: {shape.shared} # the shared file system, as hosts see it: software and weights"
+    yield f"  local: {shape.local} # a fast local disk: environments, staged weights, caches"
+    yield ""
+    yield "# The network device that processes meet on (see `ip -brief address`); a host may name its own."
+    yield f"interface: {_scalar(shape.interface)}"
+
+
+def _hosts(start: Start) -> Iterator[str]:
+    yield ""
+    yield '# One line a host, or a range: gpu[01-06]: {address: "10.0.0.[11-16]"}'
+    yield "hosts:"
+    for name, address in start.hosts.items():
+        yield f"  {_scalar(name)}: {{address: {_scalar(address)}}}" if address else f"  {_scalar(name)}: {{}}"
+
+
+def _pools(pools: Mapping[PoolName, tuple[str, ...]]) -> Iterator[str]:
+    yield ""
+    yield "# Instances take hosts in this order. instances: as many as the hosts make; minimum: 1 must serve."
+    yield "pools:"
+    for pool in POOLS:
+        if pool in pools:
+            yield f"  {pool}: {{hosts: [{', '.join(map(_scalar, pools[pool]))}]}}"
+
+
+def _tail() -> Iterator[str]:
+    yield ""
+    yield "# Flags of vLLM above those of the layout, without the dashes; for all engines or for one pool."
+    yield "# settings:"
+    yield "#   decode: {max-num-seqs: 256}"
+    yield "# environment:"
+    yield "#   all: {UCX_LOG_LEVEL: info}"
+    yield "# secrets: # where each comes from, never the value: env:NAME, file:PATH (0600) or command:WORDS"
+    yield '#   api_key: "env:DSV32_API_KEY"'
+    yield ""
+
+
+def _scalar(text: str) -> str:
+    """A YAML scalar; in quotes unless it is made of what never needs them."""
+    plain = text.replace("-", "").replace("_", "").replace(".", "").replace("/", "")
+    return text if plain.isascii() and plain.isalnum() and text[0].isalnum() else json.dumps(text)
