@@ -1,4 +1,4 @@
-"""Controller to hosts over real sshd: few connections, one message per fault, locks and jobs that outlive it."""
+"""Controller to hosts over real sshd: few connections, one message per fault, locks and jobs that live on."""
 
 from __future__ import annotations
 
