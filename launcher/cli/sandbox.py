@@ -219,6 +219,22 @@ def base_(ctx: typer.Context) -> None:
 
 
 @app.command()
+def stock(ctx: typer.Context, as_json: AsJson = False) -> None:
+    """Fill the sandbox's shared file system: the CPU engine stack and the tiny model. Kept where whole."""
+    from launcher.cli.output import choose
+    from launcher.flows import stock as flow
+    from launcher.load.data import Data, roots_of
+
+    view = choose(json_lines=as_json)
+    sandbox = _sandbox(ctx)
+    sandbox.build_base()
+    done = flow.stock(sandbox.gpfs, sandbox.place.tree, view.event, data=Data(roots_of(None)))
+    size_gib = done.stack.size_bytes / 2**30
+    text = f"{done.stack.folder}: {done.stack.wheels} wheels, {size_gib:.1f} GiB; {done.model}"
+    view.result("stock", done, text)
+
+
+@app.command()
 def deps() -> None:
     """Install the Debian packages that a sandbox needs on this machine."""
     if not base.install_lacking(_say):
