@@ -15,7 +15,7 @@ from launcher.model.wish import Wish
 from launcher.resolve.argv import environment_path, model_path, process
 from launcher.resolve.ports import collisions, engine_endpoints, router_endpoints
 from launcher.resolve.router import COMPUTED, router_process
-from launcher.resolve.settings import Serving, router_settings, setting_problems
+from launcher.resolve.settings import Serving, engine_settings, router_settings, setting_problems
 from launcher.resolve.topology import Seat, seats, shape_problems, shared_gpu_problems
 
 VARIABLE_WORDS = ("address", "interface", "kv_port")
@@ -120,6 +120,14 @@ def _style_problems(serving: Serving, pool: PoolName) -> Iterator[Problem]:
             where=layout.source,
             why=f"{engine.source} lists {', '.join(engine.styles)}",
             do=f"write `style: {engine.styles[0]}`, or choose a stack with a newer engine",
+        )
+    count = engine_settings(serving, pool).get("api-server-count")
+    if layout.style == "external" and count and count.value != "1":
+        yield Problem(
+            what=f"{pool}: api-server-count is {count.value} in style external",
+            where=count.source,
+            why="vLLM starts one API process for each rank there, and refuses another count",
+            do="remove the line",
         )
 
 

@@ -1,6 +1,7 @@
 """Run by an engine environment's own Python: what the real parser makes of command lines, all in one process.
 
-stdin: a JSON list of command lines. stdout: {"version", "options", "errors": one text or null a line}.
+stdin: a JSON list of command lines. stdout: {"version", "options", "variables", "errors": one text or
+null a line}.
 """
 
 from __future__ import annotations
@@ -35,13 +36,19 @@ def main() -> None:
         snapshot = runpy.run_path(str(ROOT / "scripts/snapshot-flags"))
         parser = snapshot["serve_parser"]()
         import vllm
+        import vllm.envs
         from vllm.engine.arg_utils import AsyncEngineArgs
         from vllm.entrypoints.cli.serve import validate_parsed_serve_args
 
         lines = json.load(sys.stdin)
         make = AsyncEngineArgs.from_cli_args
         errors = [refusal(parser, validate_parsed_serve_args, make, words) for words in lines]
-    answer = {"version": vllm.__version__, "options": snapshot["options"](parser), "errors": errors}
+    answer = {
+        "version": vllm.__version__,
+        "options": snapshot["options"](parser),
+        "variables": sorted(vllm.envs.environment_variables),
+        "errors": errors,
+    }
     print(json.dumps(answer))
 
 

@@ -51,6 +51,7 @@ class Sample:
 class Answer:
     version: str
     options: frozenset[str]
+    variables: frozenset[str]
     errors: dict[str, str | None]
     wrong: tuple[str | None, ...]
 
@@ -85,6 +86,7 @@ def answer(samples: list[Sample]) -> Answer:
     return Answer(
         told["version"].partition("+")[0],
         frozenset(told["options"]),
+        frozenset(told["variables"]),
         dict(zip(lines, errors, strict=False)),
         tuple(errors[len(lines) :]),
     )
@@ -100,6 +102,13 @@ def own(samples: list[Sample], answer: Answer) -> list[Sample]:
 def test_it_accepts_every_command_line(samples: list[Sample], answer: Answer) -> None:
     names = [name for s in own(samples, answer) for name, _ in s.lines()]
     assert {n: answer.errors[n] for n in names} == dict.fromkeys(names)
+
+
+def test_it_knows_every_variable_of_its_own(samples: list[Sample], answer: Answer) -> None:
+    processes = [p for s in own(samples, answer) for i in s.deployment.instances for p in i.processes]
+    names = {name for p in processes for name in p.environment if name.startswith("VLLM_")}
+    assert "VLLM_NIXL_SIDE_CHANNEL_HOST" in names
+    assert names <= answer.variables
 
 
 def test_it_refuses_what_is_wrong(answer: Answer) -> None:

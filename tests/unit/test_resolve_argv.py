@@ -233,6 +233,13 @@ def test_a_style_that_the_release_lacks(tmp_path: Path) -> None:
     ]
 
 
+def test_the_external_style_counts_its_own_api_processes(tmp_path: Path) -> None:
+    layout = "settings: {decode: {api-server-count: 4}}\n" + TWO_HOSTS % "external"
+    assert refused(wish(tmp_path, layout)) == [
+        ("decode: api-server-count is 4 in style external", "test.yaml:2")
+    ]
+
+
 def test_an_engine_file_of_another_release(tmp_path: Path) -> None:
     made = wish(tmp_path, ONE_HOST % "{}")
     stack = replace(made.profile.stack, engine_version="0.14.1")
