@@ -37,7 +37,7 @@ class Built:
 def read(name: str, data: Data) -> Stack:
     """configs/stacks/<name>.yaml, without any inventory. InputError with all that is wrong in it."""
     problems = Collector()
-    stack = read_stack(Choice(name, "stack"), data, problems)
+    stack, _ = read_stack(Choice(name, "stack"), data, problems)
     problems.raise_any()
     assert stack is not None
     return stack

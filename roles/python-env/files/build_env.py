@@ -50,10 +50,10 @@ def build(path, python, *, lock, wheels, digest):
     pins = len(re.findall(rb"(?m)^[A-Za-z0-9][^#\s]*==", text))
     uv = installer(wheels, text, cache)
     # Scripts of a relocatable environment find their interpreter beside them, so it may be renamed.
-    run([uv, "venv", "--relocatable", "--python", python, partial], cache, say("environment made", 0, pins))
+    run([uv, "venv", "--relocatable", "--python", python, partial], cache)
     install = [uv, "pip", "install", "--python", partial / "bin/python", "--no-index", "--find-links", wheels]
     install += ["--no-deps", "--require-hashes", "--only-binary", ":all:", "--compile-bytecode", "-r", lock]
-    run(install, cache, lambda: say("packages installed", installed(partial), pins))
+    run(install, cache, progress=lambda: say("packages installed", installed(partial), pins))
     publish(partial, path, digest)
     shutil.rmtree(cache, ignore_errors=True)
     say("environment complete", pins, pins)
@@ -80,7 +80,7 @@ def installer(wheels, lock_text, cache):
     raise Refused(f"{wheels} holds no uv wheel that the lock names: run `dsv32-launch stack build`")
 
 
-def run(words, cache, progress):
+def run(words, cache, *, progress=lambda: None):
     """Run the installer to its end; `progress` is called now and then."""
     # The cache lies on the environment's own file system: files are linked out of it, not copied.
     environment = {**os.environ, "UV_CACHE_DIR": str(cache), "UV_OFFLINE": "1", "UV_NO_CONFIG": "1"}
@@ -88,7 +88,7 @@ def run(words, cache, progress):
     with output.open("wb") as log:
         program = subprocess.Popen([str(w) for w in words], stdout=log, stderr=log, env=environment)
         while program.poll() is None:
-            progress and progress()
+            progress()
             time.sleep(COUNT_EVERY_S)
     sys.stderr.write(output.read_text(errors="replace"))
     if program.returncode:

@@ -120,8 +120,10 @@ def size(path):
 def bring(folder, source, name, entry, progress):
     """Make one file right; what is wrong with it, else nothing."""
     target = folder / name
-    if size(target) == entry["size"] and copy(target, None, progress.add) == entry["sha256"]:
-        return ""
+    if size(target) == entry["size"]:
+        if copy(target, None, progress.add) == entry["sha256"]:
+            return ""
+        progress.total += entry["size"]
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name("." + target.name + PART)
     try:
