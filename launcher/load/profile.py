@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
 
 from launcher.load.collect import Collector
 from launcher.load.data import Data, unknown
-from launcher.load.document import Document
+from launcher.load.document import Document, Location
 from launcher.load.schema import fill
 from launcher.model.problem import InputError, Problem
 from launcher.model.profile import Engine, Hardware, Layout, Model, Profile, RouterKind, Stack
@@ -35,6 +40,10 @@ def read_stack(choice: Choice, data: Data, problems: Collector) -> tuple[Stack |
     stack = problems.attempt(lambda: fill(Stack, document.values, place=document.place, given=given))
     if stack is None:
         return None, {}
+    if stack.engine and not _is_version(stack.engine_version):
+        what = f"`engine_version` is `{stack.engine_version}`, expected a version"
+        where = document.place(("engine_version",))
+        problems.keep([Problem(what, where=where, do="write the engine's release, like 0.32.0")])
     known = data.names("roles", holding="role.yaml")
     for index, role in enumerate(stack.roles):
         if role not in known:
@@ -46,23 +55,22 @@ def read_stack(choice: Choice, data: Data, problems: Collector) -> tuple[Stack |
 
 def read_layout(choice: Choice, data: Data) -> Layout:
     """One layout by itself."""
-    return _read("layout", choice, Layout, data)
+    return _read("layout", Layout, choice, data)
 
 
 def read_profile(choices: Mapping[str, Choice], stack: Stack, data: Data, problems: Collector) -> Profile:
     """The files chosen by an inventory's `hardware`, `model` and `layout`, and by its stack."""
 
-    def chosen(kind: str, wanted: type[T]) -> T | None:
-        choice = choices.get(kind)
-        return problems.attempt(lambda: _read(kind, choice, wanted, data)) if choice else None
+    def chosen(kind: str, read: Callable[[Choice, Data], T]) -> T | None:
+        return problems.attempt(partial(read, choices[kind], data)) if kind in choices else None
 
     return Profile(
         stack,
-        hardware=chosen("hardware", Hardware),
-        model=chosen("model", Model),
-        engine=chosen("engine", Engine),
-        layout=chosen("layout", Layout),
-        router=chosen("router", RouterKind),
+        hardware=chosen("hardware", partial(_read, "hardware", Hardware)),
+        model=chosen("model", partial(_read, "model", Model)),
+        engine=chosen("engine", _read_engine),
+        layout=chosen("layout", read_layout),
+        router=chosen("router", partial(_read, "router", RouterKind)),
     )
 
 
@@ -79,12 +87,41 @@ def _open(kind: str, choice: Choice, data: Data) -> Document:
     return data.document(path)
 
 
-def _read(kind: str, choice: Choice, wanted: type[T], data: Data) -> T:
+def _read(kind: str, wanted: type[T], choice: Choice, data: Data) -> T:
     document = _open(kind, choice, data)
-    given: dict[str, object] = {"name": choice.name}
-    if wanted is Engine:
-        given["options"] = _options(choice.name, data)
-    return fill(wanted, document.values, place=document.place, given=given)
+    return fill(wanted, document.values, place=document.place, given={"name": choice.name})
+
+
+def _read_engine(choice: Choice, data: Data) -> Engine:
+    """An engine's file and its snapshot of options; what others will compile must be compilable."""
+    document = _open("engine", choice, data)
+    given = {"name": choice.name, "options": _options(choice.name, data)}
+    engine = fill(Engine, document.values, place=document.place, given=given)
+    patterns: dict[Location, str] = {("phases", i, "pattern"): p.pattern for i, p in enumerate(engine.phases)}
+    for word, texts in (("fatal", engine.fatal), ("ignore", engine.ignore)):
+        patterns |= {(word, i): text for i, text in enumerate(texts)}
+    problems = Collector()
+    for location, pattern in patterns.items():
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            what = f"pattern `{pattern}` is no regular expression: {error}"
+            problems.keep([Problem(what, where=document.place(location), do="correct it")])
+    try:
+        SpecifierSet(engine.versions)
+    except InvalidSpecifier:
+        what = f"`versions` is `{engine.versions}`, expected a range of versions"
+        problems.keep([Problem(what, where=document.place(("versions",)), do='write it like ">=0.32,<0.33"')])
+    problems.raise_any()
+    return engine
+
+
+def _is_version(text: str) -> bool:
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True
 
 
 def _options(engine: str, data: Data) -> frozenset[str]:
