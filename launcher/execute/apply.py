@@ -74,7 +74,7 @@ def _still_needed(progress: Progress, stage: Stage) -> tuple[Change, ...]:
     for host, problem in seen.problems.items():
         progress.lose_host(host, problem)
     now = make_plan(progress.wanted, Observed(seen.facts, progress.lost_hosts))
-    unforeseen = surprises(planned, now, stage)
+    unforeseen = surprises(planned, now)
     if unforeseen:
         raise PlanRefusedError(*unforeseen)
     for host, problem in unkept(progress.done, now, stage).items():

@@ -23,10 +23,9 @@ def remaining(planned: Iterable[Change], now: Plan, stage: Stage) -> tuple[Chang
     return tuple(c for c in now.stage(stage) if same(c) in keys)
 
 
-def surprises(planned: Iterable[Change], now: Plan, stage: Stage) -> tuple[Problem, ...]:
-    """A Problem for each change of this stage or a later one that nobody has seen in the plan."""
+def surprises(planned: Iterable[Change], now: Plan) -> tuple[Problem, ...]:
+    """A Problem for each change, of whatever stage, that nobody has seen in the plan."""
     keys = {same(c) for c in planned}
-    later = STAGES[STAGES.index(stage) :]
     return tuple(
         Problem(
             what=f"{c.subject} was planned to stay as it is and is now {c.before}, wanted {c.after}",
@@ -35,7 +34,7 @@ def surprises(planned: Iterable[Change], now: Plan, stage: Stage) -> tuple[Probl
             do="dsv32-launch plan, and look at what it shows",
         )
         for c in now.changes
-        if c.stage in later and same(c) not in keys
+        if same(c) not in keys
     )
 
 

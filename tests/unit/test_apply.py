@@ -148,11 +148,21 @@ def test_what_was_not_in_the_plan_stops_the_run() -> None:
     fleet.before = someone_else
     with pytest.raises(PlanRefusedError) as caught:
         apply(fleet, wanted, plan, quiet, start_instance=lambda i: None)
-    assert [(p.what, p.where) for p in caught.value.problems] == [
+    assert [(p.where, p.what) for p in caught.value.problems] == [
         (
-            "dsv32-old.service was planned to stay as it is and is now there, wanted stopped and absent",
+            "h4, step base/folder",
+            "/etc/app was planned to stay as it is and is now folder 0700 root:root, "
+            "wanted folder 0755 root:root",
+        ),
+        (
+            "h1, step env/conf",
+            "/etc/app/env.conf was planned to stay as it is and is now file 0600 root:root, "
+            "wanted file 0644 root:root",
+        ),
+        (
             "h5, step orphan[dsv32-old.service]",
-        )
+            "dsv32-old.service was planned to stay as it is and is now there, wanted stopped and absent",
+        ),
     ]
     assert not any("start" in what for _, what in fleet.log)
 
