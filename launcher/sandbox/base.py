@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
 import json
 import os
 import shutil
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from launcher.model.problem import LauncherError, Problem
-from launcher.sandbox import mounts, programs
+from launcher.sandbox import lock, mounts, programs
 from launcher.sandbox.places import Place
 
 # a program or file that the sandbox needs on this machine -> its Debian package
@@ -118,9 +116,7 @@ def install_lacking(say: Callable[[str], None]) -> tuple[str, ...]:
         say(f"installing {' '.join(packages)}")
         for words in (["update", "-q"], ["install", "-qy", "--no-install-recommends", *packages]):
             environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-            done = subprocess.run(
-                ["apt-get", *words], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
-            )
+            done = programs.attempt("apt-get", *words, environment=environment)
             if done.returncode:
                 what = f"`apt-get {words[0]}` ended with {done.returncode}"
                 raise LauncherError(
@@ -134,7 +130,9 @@ def build(place: Place, *, mirror: str, say: Callable[[str], None]) -> None:
 
     `mirror`: address of a Debian mirror; empty: the one that apt of this machine uses.
     """
-    with _alone(place.base):
+    # two sandboxes may share a base tree: one builds, the other waits for it
+    wait = partial(say, "waiting for the base tree, which another command builds")
+    with lock.held(place.base / "lock", wait=wait):
         if is_built(place):
             return
         if mounts.is_layer(place.tree):
@@ -151,6 +149,7 @@ def build(place: Place, *, mirror: str, say: Callable[[str], None]) -> None:
         shutil.rmtree(new, ignore_errors=True)
         _bootstrap(new, mirror=mirror or _machine_mirror(), log=place.base / "build.log")
         programs.run("chroot", str(new), "/bin/sh", "-c", FINISH)
+        (place.base / "recipe").unlink(missing_ok=True)
         shutil.rmtree(place.tree, ignore_errors=True)
         new.rename(place.tree)
         programs.write(place.base / "recipe", _recipe())
@@ -168,15 +167,13 @@ def _recipe() -> str:
 def _bootstrap(tree: Path, *, mirror: str, log: Path) -> None:
     quick = ["eatmydata"] if shutil.which("eatmydata") else []
     words = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE, str(tree), mirror]
-    with log.open("w") as out:
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        done = subprocess.run(
-            [*quick, *words], stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=environment
-        )
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    done = programs.attempt(*quick, *words, environment=environment)
+    log.write_text(done.stdout + done.stderr)
     # debootstrap leaves /proc mounted when it is interrupted or fails
     mounts.unmount_under(tree)
     if done.returncode:
-        said = programs.read(log)[-1500:]
+        said = (done.stdout + done.stderr)[-1500:]
         raise LauncherError(Problem(f"debootstrap ended with {done.returncode}", where=str(log), why=said))
 
 
@@ -199,12 +196,3 @@ def _machine_mirror() -> str:
             )
         )
     return min(mirrors)[1]
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Two sandboxes may share a base tree: one builds, the other waits for it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

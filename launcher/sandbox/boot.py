@@ -36,8 +36,8 @@ def make_disks(host: HostPlace, disks: Disks) -> None:
             mounts.tmpfs(folder, size=size, label=host.machine)
     upper, work = host.writable / "upper", host.writable / "work"
     if not (upper / "etc/hostname").exists():
-        _personalize(host, upper)
         work.mkdir(exist_ok=True)
+        _personalize(host, upper)
     lower = (host.sandbox.layer, host.sandbox.tree)
     mounts.overlay(host.root, lower=lower, upper=upper, work=work, label=host.machine)
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from ipaddress import IPv4Network
 from pathlib import Path
 
 from launcher.model.problem import InputError, LauncherError, Problem
-from launcher.sandbox import base, boot, cgroups, layer, machine, mounts, network, state
+from launcher.sandbox import base, boot, cgroups, layer, lock, machine, mounts, network, state
 from launcher.sandbox.host import SandboxHost
 from launcher.sandbox.places import MOST_HOSTS, Place
 
@@ -128,13 +128,8 @@ class Sandbox:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the sandbox against other commands that change it; a killed command lets go."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        with (self.directory / "lock").open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                self._say("waiting for another sandbox command")
-                fcntl.flock(file, fcntl.LOCK_EX)
+        wait = partial(self._say, "waiting for another sandbox command")
+        with lock.held(self.directory / "lock", wait=wait):
             yield
 
     def _settle(self) -> Place:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -21,6 +22,10 @@ Power: TypeAlias = Literal["up", "frozen", "down"]
 FILL_FILE = ".sandbox-fill"
 # systemd's signal for an orderly power-off
 POWER_OFF = signal.SIGRTMIN + 4
+
+
+class HostEndedError(LauncherError):
+    """A host that should come up has no process any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +108,13 @@ class SandboxHost:
 
     def start(self, *, within_s: float = 120) -> None:
         """Boot it if it is down, and wait until sshd answers and systemd has started everything."""
-        if self.init is None:
-            self.kill()  # what an interrupted boot left
-            boot.start(self.place)
-        if not network.is_cut(self.place):
-            self.await_ready(within_s=within_s)
+        with contextlib.suppress(HostEndedError):  # its power may just have been taken
+            if self.init is not None:
+                self.await_ready(within_s=within_s)
+                return
+        self.kill()  # what an interrupted boot left
+        boot.start(self.place)
+        self.await_ready(within_s=within_s)
 
     def kill(self) -> None:
         """Power loss; its disks stay."""
@@ -122,10 +129,17 @@ class SandboxHost:
         self.kill()
 
     def await_ready(self, *, within_s: float) -> None:
-        """Wait until sshd answers and systemd has started everything."""
+        """Wait until sshd answers and systemd has started everything; not for a host that is cut."""
         until = time.monotonic() + within_s
-        while not (self._sshd_answers() and self._systemd() in ("running", "degraded")):
-            self._raise_unless(state.load_host(self.place.folder).keeper, until=until, within_s=within_s)
+        while not (network.is_cut(self.place) or (self._sshd_answers() and self._systemd_is_done())):
+            said = programs.read(self.place.console)[-800:]
+            if not processes.is_alive(state.load_host(self.place.folder).keeper):
+                raise HostEndedError(
+                    Problem(f"{self.name} ended while it booted", where=str(self.place.console), why=said)
+                )
+            if time.monotonic() > until:
+                what = f"{self.name} is not up after {within_s:.0f} s"
+                raise LauncherError(Problem(what, where=str(self.place.console), why=said))
             time.sleep(0.1)
 
     def exec(self, *words: str, stdin: str = "", within_s: float = 60) -> programs.Done:
@@ -202,19 +216,9 @@ class SandboxHost:
         except OSError:
             return False
 
-    def _systemd(self) -> str:
+    def _systemd_is_done(self) -> bool:
         try:
-            return self.exec("systemctl", "is-system-running", within_s=10).stdout.strip()
-        except LauncherError:  # its init is not there yet
-            return ""
-
-    def _raise_unless(self, keeper: ProcessId | None, *, until: float, within_s: float) -> None:
-        """LauncherError when waiting on is in vain."""
-        said = programs.read(self.place.console)[-800:]
-        if not processes.is_alive(keeper):
-            raise LauncherError(
-                Problem(f"{self.name} ended while it booted", where=str(self.place.console), why=said)
-            )
-        if time.monotonic() > until:
-            what = f"{self.name} is not up after {within_s:.0f} s"
-            raise LauncherError(Problem(what, where=str(self.place.console), why=said))
+            done = self.exec("systemctl", "is-system-running", within_s=10)
+        except LauncherError:  # its init is not there yet, or does not answer
+            return False
+        return done.stdout.strip() in ("running", "degraded")

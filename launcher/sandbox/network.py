@@ -72,8 +72,9 @@ def connect(host: HostPlace) -> None:
     """Make a host's namespace and cable, unless they are there."""
     if not (NAMESPACES / host.machine).exists():
         programs.run("ip", "netns", "add", host.machine)
-    if (DEVICES / host.port).exists():
+    if (DEVICES / host.port / "master").exists():  # the last thing that is made
         return
+    remove_device(host.port)
     peer = ("peer", "name", "eth0", "netns", host.machine, "address", host.mac)
     programs.run("ip", "link", "add", host.port, "type", "veth", *peer)
     disable_ipv6(host.port)
@@ -96,10 +97,12 @@ def disconnect(host: HostPlace) -> None:
 
 def cut(host: HostPlace, *, silent: bool) -> None:
     """Take a host's cable out. Silent: packets vanish; else ARP fails, and connects end in `no route`."""
+    programs.run("ip", "link", "set", host.port, "down")
     if silent:
         entry = ("lladdr", host.mac, "dev", host.sandbox.bridge, "nud", "permanent")
         programs.run("ip", "neigh", "replace", host.address, *entry)
-    programs.run("ip", "link", "set", host.port, "down")
+    else:
+        _forget_neighbour(host)  # else the kernel trusts what it has for half a minute
 
 
 def heal(host: HostPlace) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -51,8 +52,9 @@ def spawn(words: Sequence[str], *, log: Path, environment: Mapping[str, str]) ->
     settings = [f"{name}={value}" for name, value in environment.items()]
     shell = 'log=$1; shift; "$@" </dev/null >>"$log" 2>&1 & echo $!'
     # a background child of sh leads no process group, so setsid execs in place and the pid stays
-    out = programs.run("sh", "-c", shell, "sh", str(log), "setsid", "env", "-i", *settings, *words)
-    return identify(int(out))
+    command = ["sh", "-c", shell, "sh", str(log), "setsid", "env", "-i", *settings, *words]
+    # not `programs.run`: it would inherit the lock
+    return identify(int(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
 
 
 def end(process: ProcessId | None, *, how: int = signal.SIGKILL, within_s: float = 5) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import shlex
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,12 +15,29 @@ from launcher.model.problem import LauncherError, Problem
 Done: TypeAlias = "subprocess.CompletedProcess[str]"
 
 
-def attempt(*words: str, stdin: str = "", within_s: float | None = None) -> Done:
-    """Run a program to its end, whatever its exit status; LauncherError when that takes longer."""
+def attempt(
+    *words: str,
+    stdin: str = "",
+    within_s: float | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Done:
+    """Run a program to its end, whatever its exit status; LauncherError when that takes longer.
+
+    `environment`: None for ours.
+    """
     try:
-        return subprocess.run(words, capture_output=True, text=True, input=stdin, timeout=within_s)
+        return subprocess.run(
+            words,
+            capture_output=True,
+            text=True,
+            input=stdin,
+            timeout=within_s,
+            env=environment,
+            close_fds=False,  # for the lock alone: Python makes all else not inheritable
+        )
     except subprocess.TimeoutExpired:
-        raise LauncherError(Problem(f"`{shlex.join(words)}` did not end within {within_s} s")) from None
+        what = f"`{shlex.join(words)}` did not end within {within_s} s"
+        raise LauncherError(Problem(what)) from None
 
 
 def run(*words: str) -> str:
