@@ -15,6 +15,7 @@ import stat
 import sys
 import threading
 import time
+import zlib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 SILENCE_S = 30
 """Without a word from the controller for so long, it is taken for dead; it speaks every few seconds."""
+COMPRESSED_FROM = 1 << 10
 HASHED_UP_TO = 64 << 20
 TEXT_UP_TO = 64 << 10
 KEPT_OUTPUT = 1 << 16
@@ -539,6 +541,7 @@ class Agent:
         self.changing = threading.Lock()
         """Held while an op runs: the listener ends the agent only when it gets it, so at an op's boundary."""
         self.lock_file = -1
+        self.data = bytearray()
 
     def serve(self) -> None:
         """Answer requests until the controller is gone."""
@@ -603,8 +606,12 @@ class Agent:
         return {"held": True}
 
     def say(self, frame: dict[str, Any]) -> None:
-        """Send one line."""
-        rest = memoryview(json.dumps(frame, separators=(",", ":")).encode() + b"\n")
+        """Send one frame."""
+        line = json.dumps(frame, separators=(",", ":")).encode() + b"\n"
+        if len(line) > COMPRESSED_FROM:
+            packed = zlib.compress(line)
+            line = b'{"zlib":%d}\n' % len(packed) + packed
+        rest = memoryview(line)
         with self.speaking:
             try:
                 while rest:
@@ -614,19 +621,13 @@ class Agent:
 
     def listen(self) -> None:
         """Take in frames; leave between two ops when there will be no more."""
-        data = bytearray(self.source.peek())  # type: ignore[attr-defined]  # what the start-up read too far
-        self.source.read(len(data))
+        self.data = bytearray(self.source.peek())  # type: ignore[attr-defined]  # what the start read too far
+        self.source.read(len(self.data))
         while True:
-            while b"\n" not in data:
-                self.more(data)
-            line, _, data = data.partition(b"\n")
-            frame = json.loads(line)
-            blobs = {}
-            for name, size in frame.get("blobs", ()):
-                while len(data) < size:
-                    self.more(data)
-                blobs[name] = bytes(data[:size])
-                del data[:size]
+            frame = json.loads(self.take(None))
+            if "zlib" in frame:
+                frame = json.loads(zlib.decompress(self.take(frame["zlib"])))
+            blobs = {name: self.take(size) for name, size in frame.get("blobs", ())}
             if "id" in frame:
                 self.inbox.put((frame, blobs))
             elif "module" in frame:
@@ -634,14 +635,24 @@ class Agent:
             elif not self.speaking.locked():  # a heartbeat; an answer under way says as much as another one
                 self.say({})
 
-    def more(self, data: bytearray) -> None:
+    def take(self, size: int | None) -> bytes:
+        """So many bytes from the controller; None: a line."""
+        while True:
+            end = self.data.find(b"\n") if size is None else size
+            if 0 <= end <= len(self.data):
+                taken = bytes(self.data[:end])
+                del self.data[: end + (size is None)]
+                return taken
+            self.more()
+
+    def more(self) -> None:
         """Wait for more bytes; without any there is no controller any more."""
         ready = select.select([self.source], [], [], SILENCE_S)[0]
         piece = os.read(self.source.fileno(), 1 << 18) if ready else b""
         if not piece:
             self.changing.acquire()
             self.end()
-        data += piece
+        self.data += piece
 
     def end(self) -> NoReturn:
         """Leave, and leave no program of a probe behind."""
@@ -652,7 +663,6 @@ class Agent:
 def load_module(name: str, source: bytes) -> None:
     """Make a module that was sent importable here, under the name it has over there."""
     import types
-    import zlib
 
     module = types.ModuleType(name)
     sys.modules[name] = module

@@ -18,6 +18,8 @@ BEAT_S = 5.0
 """How often a controller says that it is alive; the agent leaves after 30 s of silence."""
 SILENCE_S = 20.0
 """An agent answers heartbeats while it works: without a word for so long, it or the network is gone."""
+COMPRESSED_FROM = 1 << 10
+"""Bytes of a frame's line that are worth compressing."""
 GREETING_WITHIN = 1 << 16
 """Bytes that a login shell may print before the agent's first frame."""
 
@@ -113,11 +115,11 @@ class Link:
             self._modules.add(module)
         self._send(data + encode({"id": self._requests, **frame}, blobs or {}))
         while True:
-            got = json.loads(self._line(deadline))
+            got = self._frame(deadline)
             if got.get("id") != self._requests:  # a heartbeat's answer
                 continue
             if "event" not in got:
-                return dict(got)
+                return got
             on_event(got["event"])
 
     def beat(self) -> None:
@@ -145,18 +147,26 @@ class Link:
                     raise EndedError from None
                 # why it did not start, or that it is too old, is still to be read
 
-    def _line(self, deadline: float) -> bytes:
+    def _frame(self, deadline: float) -> dict[str, Any]:
         """The next frame; what a login shell printed before the first one is passed over."""
-        heard, passed = time.monotonic(), 0
+        passed = 0
+        while not self.greeted:
+            line = self._take(None, deadline)
+            passed += len(line)
+            self._greet(line, passed)
+        head = json.loads(self._take(None, deadline))
+        if "zlib" in head:
+            head = json.loads(zlib.decompress(self._take(head["zlib"], deadline)))
+        return dict(head)
+
+    def _take(self, size: int | None, deadline: float) -> bytes:
+        """So many bytes; None: a line."""
+        heard = time.monotonic()
         while True:
-            line, newline, rest = self._buffer.partition(b"\n")
-            if newline:
-                self._buffer = rest
-                if self.greeted:
-                    return line
-                passed += len(line)
-                self._greet(line, passed)
-                continue
+            end = self._buffer.find(b"\n") if size is None else size
+            if 0 <= end <= len(self._buffer):
+                taken, self._buffer = self._buffer[:end], self._buffer[end + (size is None) :]
+                return taken
             now = time.monotonic()
             if now >= deadline:
                 raise LateError
@@ -182,7 +192,10 @@ class Link:
 
 
 def encode(frame: Mapping[str, Any], blobs: Mapping[str, bytes]) -> bytes:
-    """One JSON line, and the blobs that it announces."""
+    """One JSON line, compressed where that pays, and the blobs that it announces."""
     head = {**frame, "blobs": [(name, len(blob)) for name, blob in blobs.items()]} if blobs else frame
-    line = json.dumps(head, separators=(",", ":")).encode()
-    return b"".join((line, b"\n", *blobs.values()))
+    line = json.dumps(head, separators=(",", ":")).encode() + b"\n"
+    if len(line) > COMPRESSED_FROM:
+        packed = zlib.compress(line)
+        line = b'{"zlib":%d}\n' % len(packed) + packed
+    return b"".join((line, *blobs.values()))

@@ -164,6 +164,13 @@ def test_silence_ends_it_and_heartbeats_keep_it(tmp_path: Path, monkeypatch: pyt
         made.request({"ask": []}, within_s=5)
 
 
+def test_a_long_frame_is_compressed_both_ways(pipe: Pipe) -> None:
+    made, words = Link(pipe), ["echo", "-n", "ab" * 20_000]
+    assert len(link.encode({"id": 1, "ask": [["command", [words, 5]]]}, {})) < 1000
+    got = made.request({"ask": [["command", [words, 5]]]}, within_s=10)
+    assert got["answers"][0]["stdout"] == "ab" * 20_000
+
+
 def test_the_lock_has_one_holder_and_goes_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     below(tmp_path, monkeypatch)
     first, second = Pipe(), Pipe()
@@ -182,10 +189,11 @@ def test_heartbeats_are_answered_while_an_op_runs(tmp_path: Path, monkeypatch: p
     below(tmp_path, monkeypatch)
     pipe = Pipe()
     made = Link(pipe)
+    assert do(made) == []
     with pytest.raises(LateError):
-        do(made, sleep(5), within_s=0.7)
+        do(made, sleep(30), within_s=0.2)
     made.beat()
-    assert pipe.receive(3) == b"{}\n"
+    assert pipe.receive(10) == b"{}\n"
     pipe.process.kill()
     pipe.process.wait()
 
