@@ -53,6 +53,7 @@ class InventoryFile:
     stack: str
     """Pinned versions of all software: a file in configs/stacks/."""
     paths: Paths
+    """Where things are on the hosts: the shared file system, and a local disk."""
     hosts: Mapping[str, HostEntry]
     """Host name → address and interface."""
     layout: str = ""
@@ -64,7 +65,9 @@ class InventoryFile:
     interface: str = ""
     """Network device of hosts that name none of their own."""
     ssh: SshSettings = field(default_factory=SshSettings)
+    """How the hosts are reached. Unknown host keys are refused, always."""
     pools: Mapping[PoolName, PoolEntry] = field(default_factory=dict)
+    """Who prefills, who decodes, who routes; a router's host may serve an engine too."""
     settings: Mapping[Scope, Settings] = field(default_factory=dict)
     """vLLM's long flags without the dashes, above those of the layout; `all` means both engine pools."""
     environment: Mapping[Scope, Settings] = field(default_factory=dict)
