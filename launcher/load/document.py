@@ -49,7 +49,7 @@ def parse(text: str, path: str) -> Document:
     >>> parse("version: 0.10\\nready: no", "x.yaml").values
     {'version': '0.10', 'ready': 'no'}
     """
-    builder = _Builder(path, text)
+    builder = _Builder(path)
     try:
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             builder.take(event)
@@ -76,9 +76,8 @@ class _Open:
 class _Builder:
     """Turns parser events into values; keeps going after a Problem so that all are found."""
 
-    def __init__(self, path: str, text: str) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
-        self.text = text
         self.root: Value = ""
         self.lines: dict[Location, int] = {}
         self.problems: list[Problem] = []
@@ -186,23 +185,18 @@ def _syntax(error: yaml.YAMLError, text: str, path: str) -> Problem:
         return Problem(what, where=f"{path}:{line}", do="remove it")
     mark = getattr(error, "problem_mark", None)
     number = min(mark.line, text.count("\n")) if mark else 0
-    lines = text.split("\n")
-    near = lines[number]
+    near = text.split("\n")[number]
     where = f"{path}:{number + 1}"
     if "\t" in near[: len(near) - len(near.lstrip())]:
-        return Problem(
-            "a tab indents this line, YAML wants spaces", where=where, do="replace the tab by spaces"
-        )
+        what = "a tab indents this line, YAML wants spaces"
+        return Problem(what, where=where, do="replace the tab by spaces")
     if re.search(r"[\w.-]\[\d+-\d+\]", near):
-        return Problem(
-            "a range inside `[ ]` or `{ }` needs quotes",
-            where=where,
-            do='quote it: "gpu[01-04]", "10.0.0.[11-14]"',
-        )
+        what = "a range inside `[ ]` or `{ }` needs quotes"
+        return Problem(what, where=where, do='quote it: "gpu[01-04]", "10.0.0.[11-14]"')
     said = str(getattr(error, "problem", None) or "unreadable")
     opened = getattr(error, "context_mark", None)
     if opened and said.startswith("expected ',' or"):
-        sign = lines[opened.line][opened.column]
+        sign = "[" if said.startswith("expected ',' or ']'") else "{"
         what = f"what `{sign}` opens here is not closed, or lacks a comma"
         return Problem(what, where=f"{path}:{opened.line + 1}", do="close it, or add the comma")
     context = str(getattr(error, "context", None) or "")

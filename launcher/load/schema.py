@@ -65,9 +65,10 @@ def near(word: str, known: Iterable[str]) -> str:
     if not names:
         return "there is none to choose from"
     meant = difflib.get_close_matches(word, names, n=1)
-    guess = f"did you mean `{meant[0]}`? " if meant else ""
-    listed = ", ".join(names) if len(names) <= 16 else ""
-    return guess + (f"known: {listed}" if listed else "" if meant else f"one of {len(names)} known names")
+    guess = [f"did you mean `{meant[0]}`?"] if meant else []
+    if len(names) <= 16:
+        guess.append(f"known: {', '.join(names)}")
+    return " ".join(guess) or f"none of the {len(names)} known names is near it"
 
 
 def _problems(
