@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from launcher.cli import files, look, operate, sandbox
+from launcher.cli import files, inventories, look, operate, sandbox
 from launcher.cli.words import EXIT_CODES
 
 EVERY_DAY = "every day"
@@ -47,7 +47,7 @@ def common(
 for panel, commands in {
     EVERY_DAY: (operate.plan, operate.up, look.status, look.logs, operate.down),
     LOOK_INSIDE: (look.explain, look.runs),
-    PREPARE: (files.lint,),
+    PREPARE: (inventories.init, files.lint, inventories.inventory),
 }.items():
     for command in commands:
         app.command(rich_help_panel=panel, epilog=EXIT_CODES)(command)

@@ -10,6 +10,8 @@ from pathlib import Path
 from launcher.load import Data
 from launcher.load.data import roots_of
 from launcher.load.profile import Choice, read_layout
+from launcher.load.ranges import expand
+from launcher.load.wording import count
 from launcher.model.inventory import PoolName
 from launcher.model.problem import InputError, Problem
 
@@ -50,6 +52,19 @@ def init_text(start: Start, shape: Shape, *, data_dir: Path | None = None) -> st
     pools = dict(start.pools or share(tuple(start.hosts), shape.layout, data_dir=data_dir))
     pools.setdefault("router", tuple(start.hosts)[:1])
     return "\n".join((*_head(start, shape), *_hosts(start), *_pools(pools), *_tail()))
+
+
+def named_hosts(names: str, addresses: str) -> Mapping[str, str]:
+    """Host name → address, from two ranges: `gpu[01-06]` and `10.0.0.[11-16]`, or no addresses at all."""
+    try:
+        hosts = expand(names)
+        each = expand(addresses) if addresses else ("",) * len(hosts)
+    except ValueError as error:
+        raise InputError(Problem(str(error), do="write ranges like gpu[01-06]")) from None
+    if len(each) != len(hosts):
+        what = f"`{names}` is {count(len(hosts), 'host')}, `{addresses}` is {count(len(each), 'address')}"
+        raise InputError(Problem(what, where="--addresses", do="make the two ranges equally long"))
+    return dict(zip(hosts, each, strict=True))
 
 
 def share(
