@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -463,3 +465,102 @@ def test_the_host_keeps_a_record_without_content(sandbox: Sandbox) -> None:
         ("ana", "put", "/run/recorded", "done"),
     ]
     assert "very secret" not in text
+
+
+def mirror(folder: Path, versions: tuple[str, ...]) -> None:
+    """A folder of packages with its index, as a stack brings one."""
+    index = ""
+    for version in versions:
+        control = f"Package: dsv32-test\nVersion: {version}\nArchitecture: all\nMaintainer: t <t@localhost>\n"
+        tree = folder / "tree"
+        (tree / "DEBIAN").mkdir(parents=True, exist_ok=True)
+        (tree / "DEBIAN/control").write_text(f"{control}Description: test\n")
+        deb = folder / f"dsv32-test_{version}_all.deb"
+        subprocess.run(["dpkg-deb", "-b", tree, deb], check=True, stdout=subprocess.DEVNULL)
+        content = deb.read_bytes()
+        index += f"{control}Filename: ./{deb.name}\nSize: {len(content)}\n"
+        index += f"SHA256: {hashlib.sha256(content).hexdigest()}\nDescription: test\n\n"
+    (folder / "Packages").write_text(index)
+
+
+def test_packages_come_from_a_folder_and_from_nowhere_else(sandbox: Sandbox) -> None:
+    folder, probe = sandbox.gpfs / "mirror", Probe("package", ("dsv32-test",))
+    folder.mkdir(exist_ok=True)
+    mirror(folder, ("1.0", "2.0"))
+    host = sandbox.host("h01")
+    of_apt = ("find", "/var/lib/apt/lists", "/var/cache/apt", "-type", "f", "-size", "+0")
+    before = host.exec(*of_apt).stdout
+    with fleet_of(sandbox) as fleet:
+
+        def install(names: object) -> Problem | None:
+            op = Op("package", {"names": names, "from": "/gpfs/mirror"})
+            return fleet.do("h01", [op], listener=silent, within_s=120).error
+
+        assert install({"dsv32-test": "1.0"}) is None
+        assert version_of(host) == "1.0"
+        assert install(["dsv32-test"]) is None
+        facts = fleet.ask({"h01": (probe,)})["h01"]
+        assert isinstance(facts, Facts)
+        assert facts[probe] == {"version": version_of(host)} == {"version": "2.0"}
+        missing = install({"no-such-package": ""})
+    assert missing
+    assert "no-such-package" in missing.more
+    assert host.exec(*of_apt).stdout == before
+    assert "apt-" not in host.exec("ls", "/run/dsv32").stdout
+
+
+def version_of(host: SandboxHost) -> str:
+    return host.exec("dpkg-query", "-Wf", "${Version}", "dsv32-test").stdout
+
+
+UNIT = b"""[Service]
+ExecStart=/bin/sh -c 'echo first; echo second >&2; while [ -e /run/remote-runs ]; do sleep 0.2; done; \\
+  echo third; exit 4'
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+def test_the_life_of_a_unit_and_its_log(sandbox: Sandbox) -> None:
+    host, name = sandbox.host("h01"), "remote-test.service"
+    unit = Probe("unit", (name,))
+    host.exec("touch", "/run/remote-runs")
+    ops = [
+        Op("put", {"path": f"/etc/systemd/system/{name}"}, UNIT),
+        Op("units", {"reload": True, "enable": [name], "start": [name]}),
+    ]
+    with fleet_of(sandbox) as fleet:
+
+        def look(probe: Probe) -> Any:
+            facts = fleet.ask({"h01": (unit, probe)})["h01"]
+            assert isinstance(facts, Facts)
+            return facts[probe]
+
+        assert look(unit)["load"] == "not-found"
+        assert fleet.do("h01", ops, listener=silent, within_s=60).ok
+        runs = look(unit)
+        assert [runs[k] for k in ("active", "sub", "enabled", "needs_reload")] == [
+            "active",
+            "running",
+            "enabled",
+            False,
+        ]
+        assert runs["main_pid"] == int(host.exec("systemctl", "show", "-P", "MainPID", name).stdout)
+        assert runs["since"] == int(host.exec("date", "-d", since(host, name), "+%s").stdout)
+        await_(lambda: len(look(Probe("journal", (name, "", 50, "")))["entries"]) >= 3)
+        start = look(Probe("journal", (name, runs["invocation"], 2, "start")))
+        host.exec("rm", "/run/remote-runs")
+        await_(lambda: look(unit)["active"] == "failed")
+        ended = look(unit)
+        assert (ended["result"], ended["exit_status"], ended["main_pid"]) == ("exit-code", 4, 0)
+        rest = look(Probe("journal", (name, runs["invocation"], 50, start["cursor"])))
+        last = look(Probe("journal", (name, "", 1, "")))
+    said = [e["message"] for e in start["entries"] + rest["entries"]]
+    assert [m for m in said if m in ("first", "second", "third")] == ["first", "second", "third"]
+    assert any("status=4" in m for m in said), "what systemd says of the unit belongs to its log"
+    assert len(start["entries"]) == 2
+    assert len(last["entries"]) == 1
+
+
+def since(host: SandboxHost, unit: str) -> str:
+    return host.exec("systemctl", "show", "-P", "ActiveEnterTimestamp", unit).stdout.strip()
