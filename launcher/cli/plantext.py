@@ -36,8 +36,9 @@ class Section:
 
 
 def sections(plan: Plan) -> tuple[Section, ...]:
-    """The stages that have changes, each with its rows."""
-    return tuple(Section(stage, tuple(rows(plan.stage(stage)))) for stage in plan.stages)
+    """The stages that have changes, in the order in which these are made, each with its rows."""
+    stages = dict.fromkeys(c.stage for c in plan.changes)
+    return tuple(Section(stage, tuple(rows(plan.stage(stage)))) for stage in stages)
 
 
 def rows(changes: Iterable[Change]) -> Iterator[Row]:

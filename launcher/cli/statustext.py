@@ -39,11 +39,13 @@ def state(process: ProcessState) -> str:
 
 def ready(process: ProcessState) -> str:
     """Answers; or which ports do not even listen."""
+    if process.active != "active":
+        return "-"
     if process.healthy:
         return "healthy"
     closed = [name for name, listening in process.ports.items() if not listening]
     if process.healthy is None:
-        return "headless" if process.active == "active" else "-"
+        return "headless"
     return f"no answer, {', '.join(closed)} closed" if closed else "no answer"
 
 

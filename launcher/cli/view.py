@@ -46,7 +46,8 @@ class TextView:
         if (event.kind in QUIET and not self._verbose) or self._too_soon(event):
             return
         where = " ".join(w for w in (event.host, event.subject) if w)
-        words = f"{time.monotonic() - self._began_s:7.1f} s  {event.kind:<15} {where:<30} {event.text}"
+        budget = f" (budget {event.data['within_s']} s)" if "within_s" in event.data else ""
+        words = f"{time.monotonic() - self._began_s:7.1f} s  {event.kind:<15} {where:<30} {event.text}{budget}"
         self._err.print(Text(words.rstrip(), style="red" if event.kind in LOUD else ""))
 
     def _too_soon(self, event: Event) -> bool:

@@ -17,6 +17,7 @@ look_within_s = 60.0
 follow_every_s = 1.0
 # what one request may bring when a time is asked for instead of a number of lines
 lines_at_most = 50_000
+COLOURS = re.compile(r"\x1b\[[\d;]*m")
 UNITS_OF_TIME = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -73,7 +74,10 @@ def read(fleet: Hands, units: Iterable[Unit], wanted: Selection, cursors: Mappin
         if journal is None or isinstance(journal, Unknown):
             continue
         after[unit] = journal["cursor"] or after.get(unit, "")
-        told = (Entry(e["time"], unit.host, unit.owner, unit.name, e["message"]) for e in journal["entries"])
+        told = (
+            Entry(e["time"], unit.host, unit.owner, unit.name, COLOURS.sub("", e["message"]))
+            for e in journal["entries"]
+        )
         entries += (e for e in told if wanted.keeps(e))
     problems = tuple(a for a in answers.values() if isinstance(a, Problem))
     return Read(tuple(sorted(entries, key=lambda e: e.time_s)), after, problems)

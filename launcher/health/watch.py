@@ -49,7 +49,7 @@ class Member:
         """How the process ended, in words."""
         status, result = self.unit.get("exit_status"), self.unit.get("result")
         match result:
-            case "success":
+            case "success" | "exit-code":
                 return f"ended with exit status {status}"
             case "signal" | "core-dump":
                 return f"killed by signal {status}"

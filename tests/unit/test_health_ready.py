@@ -10,8 +10,8 @@ from samples import sample
 from scripted_hosts import Process, ScriptedHosts
 
 from launcher.health import ready
-from launcher.health.phases import Progress, advance, behind
 from launcher.health.errors import Line
+from launcher.health.phases import Progress, advance, behind
 from launcher.model.deployment import Instance
 from launcher.model.profile import Engine
 from launcher.model.run import Event
