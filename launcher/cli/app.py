@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
-from launcher.cli import files, inventories, look, operate, sandbox
+from launcher.cli import files, inventories, look, operate
 from launcher.cli.words import EXIT_CODES
 
 EVERY_DAY = "every day"
 LOOK_INSIDE = "look inside"
 PREPARE = "prepare"
 
+
+class Commands(TyperGroup):
+    """All commands; `sandbox` is imported only when it is meant or listed: it takes half of a start."""
+
+    # Any: Context is click's class or typer's own copy of it, by the release of typer
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names, in the order of the help."""
+        return [*super().list_commands(ctx), "sandbox"]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of that name."""
+        if cmd_name != "sandbox":
+            return super().get_command(ctx, cmd_name)
+        from launcher.cli.sandbox import app as sandbox
+
+        found = get_group(sandbox)
+        found.name, found.rich_help_panel = "sandbox", PREPARE
+        return found
+
+
 app = typer.Typer(
     name="dsv32-launch",
+    cls=Commands,
     help="Deploy and operate DeepSeek-V3.2 on H200 hosts: plan, bring up, look, take down.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
@@ -53,4 +76,3 @@ for panel, commands in {
         app.command(rich_help_panel=panel, epilog=EXIT_CODES)(command)
 app.add_typer(files.stack, name="stack", rich_help_panel=PREPARE)
 app.add_typer(files.weights, name="weights", rich_help_panel=PREPARE)
-app.add_typer(sandbox.app, name="sandbox", rich_help_panel=PREPARE)

@@ -79,20 +79,27 @@ def inventory(
         typer.Option("--schema", help="JSON Schema of inventory files, for editors; reads no inventory."),
     ] = False,
     data_dir: DataDir = None,
+    json_lines: JsonLines = False,
 ) -> None:
-    """Show an inventory as JSON for Ansible, or the schema of inventories for editors.
+    """Show the hosts and their pools; or all of it as JSON for Ansible, or the schema for editors.
 
     As an inventory of Ansible: an executable file with the two lines
     `#!/bin/sh` and `exec dsv32-launch inventory --ansible FILE "$@"`.
     """
     from launcher.cli.context import chosen_inventory
+    from launcher.cli.output import choose
     from launcher.flows.ansible import host_variables, listing
     from launcher.load import inventory_schema, load
 
     if schema:
         typer.echo(json.dumps(inventory_schema(), indent=2))
         return
-    if not (ansible or all_hosts or host):
-        raise InputError(Problem("nothing to show", do="give --ansible or --schema"))
     read = load(chosen_inventory(inventory), data_dir=data_dir).inventory
-    typer.echo(json.dumps(host_variables(read, host) if host else listing(read), indent=2))
+    if ansible or all_hosts or host:
+        typer.echo(json.dumps(host_variables(read, host) if host else listing(read), indent=2))
+        return
+    view = choose(json_lines=json_lines)
+    for one in read.hosts.values():
+        pools = [name for name, pool in read.pools.items() if one.name in pool.hosts]
+        told = {"name": one.name, "address": one.address, "pools": pools, "source": one.source}
+        view.result("host", told, f"{one.name:<16} {one.address:<16} {', '.join(pools)}".rstrip())

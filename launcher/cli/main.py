@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
-import traceback
 from pathlib import Path
 
 from launcher.model.problem import Exit, LauncherError
@@ -48,6 +46,9 @@ def own_fault(error: BaseException, path: Path) -> Exit:
 
 def save_traceback(error: BaseException) -> Path:
     """A file of its own for an exception outside of any run."""
+    import tempfile
+    import traceback
+
     with tempfile.NamedTemporaryFile("w", prefix="dsv32-launch-", suffix=".txt", delete=False) as file:
         file.write("".join(traceback.format_exception(error)))
     return Path(file.name)

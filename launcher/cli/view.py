@@ -47,7 +47,8 @@ class TextView:
             return
         where = " ".join(w for w in (event.host, event.subject) if w)
         budget = f" (budget {event.data['within_s']} s)" if "within_s" in event.data else ""
-        words = f"{time.monotonic() - self._began_s:7.1f} s  {event.kind:<15} {where:<30} {event.text}{budget}"
+        clock = f"{time.monotonic() - self._began_s:7.1f} s"
+        words = f"{clock}  {event.kind:<15} {where:<30} {event.text}{budget}"
         self._err.print(Text(words.rstrip(), style="red" if event.kind in LOUD else ""))
 
     def _too_soon(self, event: Event) -> bool:
