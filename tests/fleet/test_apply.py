@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from marker_fleet import Shape, fleet_for, plan_for, publish_weights, told, up, wanted_on
 
+from launcher.execute import make_plan, observe
 from launcher.model.plan import Action
 from launcher.model.problem import Exit, PlanRefusedError
 from launcher.sandbox import Sandbox, SandboxHost
@@ -203,10 +204,11 @@ def test_killed_at_any_op_and_run_again_ends_where_one_run_ends(sandbox: Sandbox
     for killed_after in range(ops):
         wipe(hosts, newer)
         assert controller(told(newer, ops=killed_after)).returncode == -signal.SIGKILL
-        again = controller(told(newer, ops=1000))
-        assert json.loads(again.stdout)["problems"] == [], f"killed after op {killed_after}: {again.stderr}"
+        wanted = wanted_on(newer)
+        with fleet_for(wanted) as fleet:
+            assert up(fleet, wanted).problems == (), f"killed after op {killed_after}"
+            assert make_plan(wanted, observe(fleet, wanted)).changes == ()
         assert [end_state(h) for h in hosts] == straight, f"killed after op {killed_after}"
-        assert plan_for(wanted_on(newer)).changes == ()
 
 
 def wipe(hosts: list[SandboxHost], shape: Shape) -> Shape:
