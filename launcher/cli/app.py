@@ -69,7 +69,7 @@ def common(
 
 for panel, commands in {
     EVERY_DAY: (operate.plan, operate.up, look.status, look.logs, operate.down),
-    LOOK_INSIDE: (look.explain, look.runs),
+    LOOK_INSIDE: (look.check, look.explain, look.runs),
     PREPARE: (inventories.init, files.lint, inventories.inventory),
 }.items():
     for command in commands:

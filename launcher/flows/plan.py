@@ -27,4 +27,8 @@ def plan_offline(wanted: Wanted) -> Plan:
 
 def limited(wanted: Wanted, hosts: Collection[str]) -> Wanted:
     """The same wish for some hosts only; what serves elsewhere is still known, since peers connect to it."""
-    return replace(wanted, steps={h: steps for h, steps in wanted.steps.items() if h in hosts})
+    return replace(
+        wanted,
+        steps={host: steps for host, steps in wanted.steps.items() if host in hosts},
+        checks={host: checks for host, checks in wanted.checks.items() if host in hosts},
+    )

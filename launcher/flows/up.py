@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
 from launcher.execute.outcome import Outcome
+from launcher.flows.check import check
 from launcher.flows.plan import limited, plan
 from launcher.flows.targets import Limit
 from launcher.health.canary import canary
@@ -75,7 +76,8 @@ def up(fleet: Hands, wanted: Wanted, limit: Limit, approve: Approve, run: Run) -
     )
     if run.interrupted():
         return Result(planned, outcome)
-    return Result(planned, outcome, verify(fleet, wanted, limit, outcome, run))
+    findings = (*verify(fleet, wanted, limit, outcome, run), *check(fleet, here))
+    return Result(planned, outcome, findings)
 
 
 def ready(fleet: Hands, wanted: Wanted, instance: Instance, run: Run) -> Problem | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 
@@ -38,6 +38,18 @@ class StepFile:
     kind: str
     each: Each = "host"
     restart_on: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFile:
+    """The words of a check that are the same for all kinds."""
+
+    kind: str
+    because: str
+    """Why it matters."""
+    do: str
+    """What a person does about it."""
+    each: Each = "host"
 
 
 def read_roles(stack: Stack, data: Data, problems: Collector) -> tuple[Role, ...]:
@@ -112,9 +124,14 @@ def _read_step(document: Document, location: Location, value: Value) -> RoleStep
     where = document.place(location)
     if not isinstance(value, dict):
         raise InputError(Problem(f"step `{location[-1]}` has no keys", where=where, do="add `kind:`"))
-    common = ("kind", "each", "restart_on")
+    is_check = location[0] == "checks"
+    common = {f.name for f in fields(CheckFile if is_check else StepFile)}
     words = {key: item for key, item in value.items() if key in common}
-    head = fill(StepFile, words, place=lambda inner: document.place((*location, *inner)))
+
+    def place(inner: Location) -> str:
+        return document.place((*location, *inner))
+
+    head = fill(CheckFile, words, place=place) if is_check else fill(StepFile, words, place=place)
     params = {
         key: Setting(as_text(item), document.place((*location, key)))
         for key, item in value.items()
@@ -124,9 +141,11 @@ def _read_step(document: Document, location: Location, value: Value) -> RoleStep
         name=str(location[-1]),
         kind=head.kind,
         each=head.each,
-        restart_on=head.restart_on,
+        restart_on=getattr(head, "restart_on", ()),
         params=params,
         source=where,
+        because=getattr(head, "because", ""),
+        do=getattr(head, "do", ""),
     )
 
 

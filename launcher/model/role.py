@@ -26,6 +26,10 @@ class RoleStep:
     """Steps of this role whose content makes the unit restart when it changes (kind `unit` only)."""
     params: Mapping[str, Setting]
     source: str
+    because: str = ""
+    """Why it matters (checks only)."""
+    do: str = ""
+    """What to do about it (checks only)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ class Role:
     needs: tuple[str, ...]
     steps: tuple[RoleStep, ...]
     checks: tuple[RoleStep, ...]
-    """A check is a step without hands: kind `command` with `expect`."""
+    """A check is a step without hands: same kinds, same comparison, no ops."""
     templates: Mapping[str, str]
     """File name → text, of templates/."""
     files: Mapping[str, bytes]
@@ -64,3 +68,7 @@ class Step:
     """The engine instance whose unit this is; empty for all other steps."""
     source: str
     """`file:line` of the step in its role."""
+    because: str = ""
+    """Why it matters (checks only)."""
+    do: str = ""
+    """What to do about it (checks only)."""

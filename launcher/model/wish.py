@@ -31,3 +31,5 @@ class Wanted:
     wish: Wish
     deployment: Deployment | None
     steps: Mapping[str, tuple[Step, ...]]
+    checks: Mapping[str, tuple[Step, ...]] = field(default_factory=dict)
+    """What must hold on each host and is nobody's to change."""

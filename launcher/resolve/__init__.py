@@ -10,4 +10,4 @@ from launcher.resolve.expand import expand
 def resolve(wish: Wish) -> Wanted:
     """What must be true. InputError with every Problem that keeps it from being computed."""
     deployment = deploy(wish) if wish.inventory.layout else None
-    return Wanted(wish, deployment, expand(wish, deployment))
+    return expand(wish, deployment)

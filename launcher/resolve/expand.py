@@ -12,9 +12,9 @@ from launcher.model.deployment import Deployment, Process, RouterProcess
 from launcher.model.inventory import Host, PoolName
 from launcher.model.problem import InputError, Problem
 from launcher.model.role import STAGES, Role, RoleStep, Step
-from launcher.model.wish import Wish
+from launcher.model.wish import Wanted, Wish
 from launcher.resolve.params import Param, read_params
-from launcher.steps import KINDS
+from launcher.steps import KINDS, WITHOUT_HANDS
 
 Values: TypeAlias = Mapping[str, object]
 
@@ -44,27 +44,31 @@ class Draft:
     """No parameter differs from host to host."""
 
 
-def expand(wish: Wish, deployment: Deployment | None) -> Mapping[str, tuple[Step, ...]]:
-    """The steps of each host: by stage, then in the roles' order, then as written.
+def expand(wish: Wish, deployment: Deployment | None) -> Wanted:
+    """The steps and checks of each host: by stage, then in the roles' order, then as written.
 
     InputError with the Problems of all roles on all hosts.
     """
     problems: dict[Problem, None] = {}
-    roles = [(role, _drafts(role, problems)) for role in wish.roles]
-    roles.sort(key=lambda entry: STAGES.index(entry[0].stage))
+    roles = sorted(wish.roles, key=lambda role: STAGES.index(role.stage))
     filler = Filler(_shared_values(wish, deployment), deployment, problems)
-    steps = {
-        host.name: tuple(
-            step
-            for role, drafts in roles
-            if not role.pools or set(role.pools) & _pools_of(host, wish)
-            for step in filler.steps(drafts, host)
-        )
-        for host in wish.inventory.hosts.values()
-    }
+
+    def on_hosts(drafts: Mapping[str, tuple[Draft, ...]]) -> dict[str, tuple[Step, ...]]:
+        return {
+            host.name: tuple(
+                step
+                for role in roles
+                if not role.pools or set(role.pools) & _pools_of(host, wish)
+                for step in filler.steps(drafts[role.name], host)
+            )
+            for host in wish.inventory.hosts.values()
+        }
+
+    steps = on_hosts({role.name: _drafts(role, role.steps, problems) for role in roles})
+    checks = on_hosts({role.name: _drafts(role, role.checks, problems) for role in roles})
     if problems:
         raise InputError(*problems)
-    return steps
+    return Wanted(wish, deployment, steps, checks)
 
 
 class Filler:
@@ -124,11 +128,15 @@ class Filler:
         return found
 
 
-def _drafts(role: Role, problems: dict[Problem, None]) -> tuple[Draft, ...]:
-    """The role's steps; Problems are noted for those that cannot be read."""
+def _drafts(role: Role, steps: tuple[RoleStep, ...], problems: dict[Problem, None]) -> tuple[Draft, ...]:
+    """Steps or checks of a role; Problems are noted for those that cannot be read."""
     drafts = []
-    for step in role.steps:
+    for step in steps:
         kind = KINDS.get(step.kind)
+        if step.kind in WITHOUT_HANDS and steps is role.steps:
+            what = f"step {role.name}/{step.name} of kind {step.kind} can change nothing"
+            problems[Problem(what, where=step.source, do="move it to `checks:`")] = None
+            continue
         if kind is None:
             problem = Problem(f"unknown kind `{step.kind}`", where=step.source, do=near(step.kind, KINDS))
             problems[problem] = None
@@ -159,6 +167,8 @@ def _step(draft: Draft, subject: Subject, want: Any) -> Step:
         want=want,
         instance=subject.instance if is_engine else "",
         source=draft.step.source,
+        because=draft.step.because,
+        do=draft.step.do,
     )
 
 

@@ -7,7 +7,20 @@ from typing import Any, Protocol
 
 from launcher.model.facts import Facts, Probe
 from launcher.model.plan import Draft
-from launcher.steps import absent, command, file, folder, link, package, sysctl, unit, user, venv, weights
+from launcher.steps import (
+    absent,
+    answer,
+    command,
+    file,
+    folder,
+    link,
+    package,
+    sysctl,
+    unit,
+    user,
+    venv,
+    weights,
+)
 
 
 class Kind(Protocol):
@@ -24,6 +37,7 @@ class Kind(Protocol):
 
 KINDS: Mapping[str, Kind] = {
     "absent": absent,
+    "answer": answer,
     "command": command,
     "file": file,
     "folder": folder,
@@ -35,3 +49,5 @@ KINDS: Mapping[str, Kind] = {
     "venv": venv,
     "weights": weights,
 }
+WITHOUT_HANDS = frozenset({"answer"})
+"""Kinds that only look: for `checks`, not for `steps`."""
