@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from launcher.cli.words import count as counted
 from launcher.model.problem import LauncherError, Problem
 from launcher.sandbox import Sandbox, SandboxHost, base
 from launcher.sandbox.boot import Disks
@@ -76,7 +77,7 @@ def up(
     """Have exactly N hosts up, without faults; does nothing where that is so."""
     began, sandbox = time.monotonic(), _sandbox(ctx)
     sandbox.up(count, disks=Disks(root_size, nvme_size), within_s=within_s)
-    _say(f"{count} hosts up in {time.monotonic() - began:.1f} s")
+    _say(f"{counted(count, 'host')} up in {time.monotonic() - began:.1f} s")
     hosts = [{"name": host.name, "address": host.address} for host in sandbox.hosts()]
     if as_json:
         place = sandbox.place

@@ -103,7 +103,7 @@ class Sandbox:
             hosts = self._make(place, count, disks or boot.Disks())
             booting = sum(host.init is None for host in hosts)
             if booting:
-                self._say(f"booting {booting} of {count} hosts")
+                self._say(f"booting hosts: {booting} of {count}")
             _on_each(hosts, lambda host: host.start(within_s=within_s), at_once=2 * (os.cpu_count() or 1))
 
     def down(self, *, purge: bool = False) -> None:

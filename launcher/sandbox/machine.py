@@ -38,14 +38,15 @@ def prepare() -> None:
 
 def set_back() -> None:
     """Set everything back, unless another sandbox is up."""
-    if not MEMORY.exists() or any(True for folder in cgroups.hierarchies() for _ in folder.glob("dsv32-*")):
+    if any(True for folder in cgroups.hierarchies() for _ in folder.glob("dsv32-*")):
         return
-    before = json.loads(MEMORY.read_text())
-    if before.pop(CGROUP_MOUNT):
+    before = json.loads(programs.read(MEMORY) or "{}")
+    for key in LIMITS.keys() & before.keys():
+        programs.write_setting(SYSCTLS / key, str(before[key]))
+    if before.get(CGROUP_MOUNT):
         programs.attempt("umount", str(cgroups.ROOT))
-    for key, value in before.items():
-        programs.write_setting(SYSCTLS / key, str(value))
-    MEMORY.unlink()
+    for path in MEMORY.parent.glob(f"{MEMORY.stem}.*"):  # also what a killed command did not finish
+        path.unlink(missing_ok=True)
 
 
 def _remember(before: Mapping[str, int | bool]) -> None:
