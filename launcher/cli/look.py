@@ -69,7 +69,7 @@ def logs(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="[TARGET]",
+            metavar="TARGET",
             help="An instance, pool, host, `router` or `front`; everything if left out.",
             show_default=False,
         ),
@@ -119,7 +119,9 @@ def logs(
 def explain(
     subject: Annotated[
         str,
-        typer.Argument(help="An instance, host, port, flag or variable, step, `router` or `front`."),
+        typer.Argument(
+            metavar="SUBJECT", help="An instance, host, port, flag or variable, step, `router` or `front`."
+        ),
     ],
     inventory: InventoryOption = None,
     data_dir: DataDir = None,
@@ -147,9 +149,7 @@ def explain(
 def runs(
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="[RUN]", help="Tell this run again; `last` is the newest.", show_default=False
-        ),
+        typer.Argument(metavar="RUN", help="Tell this run again; `last` is the newest.", show_default=False),
     ] = "",
     json_lines: JsonLines = False,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -11,12 +12,16 @@ from launcher.model.problem import Exit, LauncherError
 def main() -> None:
     """The command `dsv32-launch`: what is wrong with input or fleet ends in Problems, our bugs in a line."""
     from launcher.cli.app import app
-    from launcher.cli.interrupt import Interrupt
+    from launcher.cli.interrupt import Interrupt, InterruptedRunError
     from launcher.cli.running import BugInRunError
 
     Interrupt()
     try:
-        app()
+        app(prog_name="dsv32-launch")
+    except InterruptedRunError as error:
+        report(error)
+        sys.stdout.flush()
+        os._exit(error.exit_code)  # threads that are still connecting would hold the exit up
     except LauncherError as error:
         report(error)
         sys.exit(error.exit_code)

@@ -10,7 +10,7 @@ import typer
 INVENTORY_HELP = "Inventory file; default: $DSV32_INVENTORY, else the only file in inventories/."
 
 InventoryArgument: TypeAlias = Annotated[
-    Path | None, typer.Argument(metavar="[INVENTORY]", help=INVENTORY_HELP, show_default=False)
+    Path | None, typer.Argument(metavar="INVENTORY", help=INVENTORY_HELP, show_default=False)
 ]
 InventoryOption: TypeAlias = Annotated[
     Path | None, typer.Option("--inventory", "-i", metavar="FILE", help=INVENTORY_HELP, show_default=False)

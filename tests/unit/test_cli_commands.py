@@ -1,0 +1,179 @@
+"""Every command: --json, help, exit codes, problems for people and for programs. Each is a real process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from samples import ROOT
+from typer.main import get_command
+
+from launcher.cli.app import app
+from launcher.model.problem import Exit
+
+PLAIN = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONPATH": str(ROOT)}
+FORM = """\
+cluster: small
+stack: current
+interface: eth0
+paths: {shared: /gpfs, local: /nvme}
+hosts:
+  gpu01: {address: 127.0.0.1}
+"""
+
+
+@pytest.fixture
+def inventory(tmp_path: Path) -> Path:
+    """Two hosts that answer no SSH, one inventory in inventories/."""
+    path = tmp_path / "inventories" / "small.yaml"
+    path.parent.mkdir()
+    path.write_text(FORM)
+    return path
+
+
+def launch(*words: str, folder: Path, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("DSV32_", "FORCE_COLOR"))} | PLAIN
+    return subprocess.run(
+        [sys.executable, "-m", "launcher.cli.main", *words],
+        cwd=folder,
+        env=environment,
+        input=stdin if stdin is not None else "",
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def commands() -> list[tuple[str, object]]:
+    return list(all_commands())
+
+
+def all_commands() -> Iterator[tuple[str, object]]:
+    group = get_command(app)
+    for name, command in group.commands.items():  # type: ignore[attr-defined]
+        inner = getattr(command, "commands", None)
+        yield from ((f"{name} {n}", c) for n, c in inner.items()) if inner else [(name, command)]
+
+
+@pytest.mark.parametrize(("name", "command"), commands(), ids=lambda v: v if isinstance(v, str) else "")
+def test_every_command_speaks_json(name: str, command: object) -> None:
+    options = {o for p in command.params for o in p.opts}  # type: ignore[attr-defined]
+    assert "--json" in options
+
+
+def test_exit_codes_of_the_help_are_those_of_the_code(tmp_path: Path) -> None:
+    told = launch("--help", folder=tmp_path).stdout
+    for code in Exit:
+        assert f" {int(code)} " in " ".join(told.split()), code
+
+
+def test_the_only_inventory_needs_no_name(inventory: Path, tmp_path: Path) -> None:
+    told = launch("lint", "--json", folder=tmp_path)
+    assert told.returncode == Exit.DONE, told.stderr
+    assert json.loads(told.stdout) == {"type": "lint", "inventory": "inventories/small.yaml", "problems": 0}
+
+    (inventory.parent / "other.yaml").write_text(FORM)
+    told = launch("lint", folder=tmp_path)
+    assert told.returncode == Exit.INPUT_WRONG
+    assert "inventories/ holds 2: other.yaml, small.yaml" in told.stderr
+
+
+def test_problems_go_to_people_and_programs(inventory: Path, tmp_path: Path) -> None:
+    inventory.write_text(FORM + "poools: {}\n")
+    told = launch("plan", "--json", folder=tmp_path)
+
+    assert told.returncode == Exit.INPUT_WRONG
+    (problem,) = map(json.loads, told.stdout.splitlines())
+    assert problem["type"] == "problem"
+    assert problem["where"] == "inventories/small.yaml:7"
+    assert "error: " in told.stderr
+    assert "  where  inventories/small.yaml:7" in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def test_an_offline_plan_finds_changes_and_asks_no_host(inventory: Path, tmp_path: Path) -> None:
+    told = launch("plan", "--offline", "--json", folder=tmp_path)
+
+    assert told.returncode == Exit.CHANGES, told.stderr
+    kinds = [json.loads(line)["type"] for line in told.stdout.splitlines()]
+    assert {"change", "plan", "step"} <= set(kinds)
+
+
+def test_without_a_terminal_nothing_is_changed_unasked(inventory: Path, tmp_path: Path) -> None:
+    for command in ("up", "down"):
+        told = launch(command, folder=tmp_path)
+        assert told.returncode == Exit.INPUT_WRONG
+        assert "--yes" in told.stderr
+        assert not (tmp_path / "runs").exists()
+
+
+def test_an_unreached_host_is_a_failed_plan(inventory: Path, tmp_path: Path) -> None:
+    (tmp_path / "ssh_config").write_text("Host gpu01\n  HostName 127.0.0.1\n  Port 1\n")
+    inventory.write_text(FORM + f"ssh: {{config: {tmp_path}/ssh_config}}\n")
+    told = launch("plan", folder=tmp_path)
+
+    assert told.returncode == Exit.HOSTS_FAILED
+    assert "gpu01" in told.stderr
+
+
+def test_limit_names_what_is_unknown(inventory: Path, tmp_path: Path) -> None:
+    told = launch("plan", "--offline", "--limit", "gpu1", folder=tmp_path)
+
+    assert told.returncode == Exit.INPUT_WRONG
+    assert "did you mean `gpu01`?" in told.stderr
+
+
+def test_a_bug_of_ours_is_one_line_and_a_file(tmp_path: Path) -> None:
+    (tmp_path / "runs" / "r1").mkdir(parents=True)
+    (tmp_path / "runs" / "r1" / "run.json").write_text("{}")
+    told = launch("runs", folder=tmp_path)
+
+    assert told.returncode == Exit.HOSTS_FAILED
+    first, second = told.stderr.splitlines()
+    assert first.startswith("error: this is a bug of dsv32-launch: KeyError")
+    saved = Path(second.split(maxsplit=1)[1])
+    assert "Traceback" in saved.read_text()
+    saved.unlink()
+
+
+def test_interrupted_while_looking_ends_at_once(inventory: Path, tmp_path: Path) -> None:
+    # a port that takes connections and never says a word
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        port = deaf.getsockname()[1]
+        (tmp_path / "ssh_config").write_text(f"Host gpu01\n  HostName 127.0.0.1\n  Port {port}\n")
+        inventory.write_text(FORM + f"ssh: {{config: {tmp_path}/ssh_config, connect_within_s: 60}}\n")
+        command = [sys.executable, "-m", "launcher.cli.main", "plan"]
+        with subprocess.Popen(
+            command, cwd=tmp_path, env=os.environ | PLAIN, stderr=subprocess.PIPE, text=True
+        ) as process:
+            deaf.settimeout(60)
+            link, _ = deaf.accept()
+            process.send_signal(signal.SIGINT)
+            _, told = process.communicate(timeout=30)
+            link.close()
+
+    assert process.returncode == Exit.INTERRUPTED
+    assert "nothing was changed" in told
+
+
+def test_the_words_of_all_commands(golden: Callable[[Path, str], None]) -> None:
+    # what help says, without how this release of typer draws it
+    pages = [f"{name}\n{page(command)}" for name, command in commands()]
+    golden(ROOT / "tests/golden/help/commands.txt", "\n".join(pages))
+
+
+def page(command: Any) -> str:
+    rows = [f"  {command.help}"]
+    for p in command.params:
+        if p.name != "help":
+            words = " ".join([*p.opts, *p.secondary_opts]) if p.param_type_name == "option" else p.metavar
+            rows.append(f"    {words}: {p.help}")
+    return "\n".join(row.rstrip() for row in rows) + "\n"
