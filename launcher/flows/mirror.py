@@ -6,16 +6,18 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from launcher.flows.digests import sha256_of
 from launcher.model.problem import LauncherError, Problem
 
 WITHIN_S = 900
+INDEX = "Packages"
 INSTALLS = re.compile(
     r"^Inst (?P<name>\S+) (?:\[\S+\] )?\((?P<version>\S+) .*\[(?P<architecture>\w+)\]\)", re.MULTILINE
 )
+FILES = re.compile(r"^'\S+' (?P<file>\S+) \d+ SHA256:(?P<digest>[0-9a-f]{64})$", re.MULTILINE)
 
 
 def fill(
@@ -31,25 +33,21 @@ def fill(
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
     needed = _closure(packages, status or _nothing_installed(work))
-    names = {
-        f"{name}_{version.replace(':', '%3a')}_{architecture}.deb" for name, version, architecture in needed
-    }
+    wanted = _files(needed)
     for path in folder.iterdir():
-        if path.name not in names:
+        if path.name != INDEX and wanted.get(path.name) != sha256_of(path):
             path.unlink()
-    for done, (name, version, architecture) in enumerate(needed):
-        tell("packages", done, len(needed))
-        if not (folder / f"{name}_{version.replace(':', '%3a')}_{architecture}.deb").exists():
-            _run("apt-get", "download", "-qq", f"{name}:{architecture}={version}", inside=work)
-            for path in work.glob("*.deb"):
-                os.replace(path, folder / path.name)
-    files = {path.name: sha256_of(path) for path in sorted(folder.glob("*.deb"))}
-    (work / "Packages").write_text("".join(_stanzas(folder, files)), encoding="utf-8")
-    index = folder / "Packages"
-    os.replace(work / "Packages", index)
+    missing = [package for file, package in _packages(wanted, needed) if not (folder / file).exists()]
+    tell("packages", len(needed) - len(missing), len(needed))
+    if missing:
+        _run("apt-get", "download", "-qq", *missing, inside=work)
+        for path in work.glob("*.deb"):
+            os.replace(path, folder / path.name)
+        tell("packages", len(needed), len(needed))
+    (work / INDEX).write_text("".join(_stanzas(folder, wanted)), encoding="utf-8")
+    os.replace(work / INDEX, folder / INDEX)
     shutil.rmtree(work)
-    tell("packages", len(needed), len(needed))
-    return {**files, index.name: sha256_of(index)}
+    return {**wanted, INDEX: sha256_of(folder / INDEX)}
 
 
 def _nothing_installed(work: Path) -> Path:
@@ -57,15 +55,31 @@ def _nothing_installed(work: Path) -> Path:
     return work / "status"
 
 
-def _closure(packages: Mapping[str, str], status: Path) -> list[tuple[str, str, str]]:
-    """What apt would install where `status` says what there is: name, version, architecture."""
+def _closure(packages: Mapping[str, str], status: Path) -> list[str]:
+    """What apt would install where `status` says what there is, as `name:architecture=version`."""
+    if not packages:
+        return []
     wanted = [f"{name}={version}" if version else name for name, version in packages.items()]
     said = _run(
         "apt-get", "install", "--simulate", "-qq", "--no-install-recommends",
         "-o", f"Dir::State::status={status}", "-o", "APT::Get::AutomaticRemove=false",
         "--", *wanted,
     )  # fmt: skip
-    return sorted({(m["name"], m["version"], m["architecture"]) for m in INSTALLS.finditer(said)})
+    return sorted({f"{m['name']}:{m['architecture']}={m['version']}" for m in INSTALLS.finditer(said)})
+
+
+def _files(needed: list[str]) -> dict[str, str]:
+    """The file of each package, and the sha256 that the archive's signed index gives it."""
+    if not needed:
+        return {}
+    said = _run("apt-get", "download", "--print-uris", "-qq", *needed)
+    return dict(sorted((m["file"], m["digest"]) for m in FILES.finditer(said)))
+
+
+def _packages(files: Iterable[str], needed: list[str]) -> Iterator[tuple[str, str]]:
+    """Each file with the package that it is, by the name that starts it."""
+    by_name = {package.split(":")[0]: package for package in needed}
+    return ((file, by_name[file.split("_")[0]]) for file in files)
 
 
 def _stanzas(folder: Path, files: Mapping[str, str]) -> Iterator[str]:

@@ -79,11 +79,8 @@ def build(stack: Stack, to: Path, listener: Listener, *, data: Data, status: Pat
             **{f"wheels/{name}": digest for name, digest in wheels.items()},
             **{f"debs/{name}": digest for name, digest in packages.items()},
         }
-        files = {n: {"size": (folder / n).stat().st_size, "sha256": d} for n, d in digests.items()}
-        record = {"format": FORMAT, "stack": stack.name, "files": files}
-        _write(folder / RECORD, (json.dumps(record, indent=1) + "\n").encode())
-    size = sum((folder / name).stat().st_size for name in files)
-    return Built(folder, len(wheels), sum(name.endswith(".deb") for name in packages), size)
+        size_bytes = _record(stack, folder, digests)
+    return Built(folder, len(wheels), sum(name.endswith(".deb") for name in packages), size_bytes)
 
 
 def verify(stack: Stack, at: Path) -> tuple[Problem, ...]:
@@ -93,12 +90,26 @@ def verify(stack: Stack, at: Path) -> tuple[Problem, ...]:
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
     except OSError:
         what = f"stack {stack.name} is not built, or its first build did not end"
-        return (Problem(what, where=str(folder), do=f"dsv32-launch stack build {stack.name}"),)
-    return tuple(_wrong(record["files"], stack, folder))
+        return (Problem(what, where=str(folder), do=_again(stack, at)),)
+    return tuple(_wrong(record["files"], stack, folder, again=_again(stack, at)))
 
 
-def _wrong(files: Mapping[str, Mapping[str, str]], stack: Stack, folder: Path) -> Iterator[Problem]:
-    again = f"dsv32-launch stack build {stack.name}"
+def _record(stack: Stack, folder: Path, digests: Mapping[str, str]) -> int:
+    """Write down what was built, last of all; bytes of all of it."""
+    sizes = {name: (folder / name).stat().st_size for name in digests}
+    files = {name: {"size": sizes[name], "sha256": digest} for name, digest in digests.items()}
+    record = {"format": FORMAT, "stack": stack.name, "files": files}
+    _write(folder / RECORD, (json.dumps(record, indent=1) + "\n").encode())
+    return sum(sizes.values())
+
+
+def _again(stack: Stack, to: Path) -> str:
+    return f"dsv32-launch stack build {stack.name} --to {to}"
+
+
+def _wrong(
+    files: Mapping[str, Mapping[str, str]], stack: Stack, folder: Path, *, again: str
+) -> Iterator[Problem]:
     if files[LOCK]["sha256"] != stack.lock_digest:
         what = f"built was lock {files[LOCK]['sha256'][:12]}, the stack's is {stack.lock_digest[:12]}"
         yield Problem(what, where=str(folder / LOCK), do=again)

@@ -103,7 +103,7 @@ def sweep(folder, files):
 
 def need_room(folder, files):
     """Refuse before the first byte, not after the last that fits."""
-    missing = sum(entry["size"] - size(folder / name) for name, entry in files.items())
+    missing = sum(entry["size"] - max(size(folder / name), 0) for name, entry in files.items())
     disk = os.statvfs(folder)
     free = disk.f_bavail * disk.f_frsize
     if missing > free:
@@ -111,10 +111,11 @@ def need_room(folder, files):
 
 
 def size(path):
+    """Bytes of a file; -1 where there is none."""
     try:
         return path.stat().st_size
     except OSError:
-        return 0
+        return -1
 
 
 def bring(folder, source, name, entry, progress):
