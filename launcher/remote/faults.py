@@ -235,7 +235,9 @@ def connection_lost(place: Place, silent_s: float = 0) -> Problem:
     return Problem(
         f"connection to {place.host} lost",
         str(place),
-        f"not even heartbeats were answered for {silent_s:g} s" if silent_s else "the other end closed it",
+        f"not even heartbeats were answered for {silent_s:g} s"
+        if silent_s
+        else "it broke, or the other end closed it",
         f"`{place.ssh} uptime`, then run again: it goes on where it stopped",
     )
 

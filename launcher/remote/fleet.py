@@ -23,6 +23,7 @@ from launcher.model.run import Event, Listener
 from launcher.model.wish import Wish
 from launcher.remote import faults
 from launcher.remote.link import BEAT_S
+from launcher.remote.route import Routes
 from launcher.remote.session import Session
 from launcher.remote.ssh import Ssh, ThrottledError, Wire
 
@@ -60,7 +61,9 @@ class Fleet:
         self._hosts = inventory.hosts
         self._settings = inventory.ssh
         self._password = wish.secrets.get(inventory.ssh.sudo_password)
-        self._ssh = Ssh(inventory.ssh, Path(inventory.path).resolve().parent)
+        folder = Path(inventory.path).resolve().parent
+        self._routes = Routes(inventory.ssh, folder)
+        self._ssh = Ssh(inventory.ssh, folder)
         self._by = {"who": runs_as, "run": run_id, "from": socket.gethostname()}
         self._sessions: dict[str, Session] = {}
         self._opening = {name: threading.Lock() for name in inventory.hosts}
@@ -125,12 +128,14 @@ class Fleet:
 
         if not names:
             return {}
-        with ThreadPoolExecutor(min(len(names), HOSTS_AT_ONCE)) as pool:
-            try:
-                return dict(zip(names, pool.map(one, names), strict=True))
-            except BaseException:  # ctrl-C: threads that wait for hosts are to come back now
-                self.close()
-                raise
+        pool = ThreadPoolExecutor(min(len(names), HOSTS_AT_ONCE))
+        try:
+            return dict(zip(names, pool.map(one, names), strict=True))
+        except BaseException:  # ctrl-C: nobody waits for threads that are still connecting
+            self.close()
+            raise
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def lock(self, hosts: Iterable[str]) -> dict[str, Problem]:
         """Keep other runs off these hosts until `close`. LockedError: another one is at work there.
@@ -183,7 +188,7 @@ class Fleet:
                 return session
             if self._closed.is_set() or host in self._locked:
                 raise LauncherError(faults.lock_lost(host))
-            route = self._ssh.route(self._hosts[host])
+            route = self._routes.to(self._hosts[host])
             with self._connects:
                 wire = self._connect(lambda: self._ssh.connect(route))
             self._sessions[host] = Session(route.place, wire, password=self._password)

@@ -1,4 +1,4 @@
-"""Ssh, Wire: connections to hosts and a command at their other end; the only door to fabric and paramiko."""
+"""Ssh, Wire: connections to hosts and a command at their other end; the only door to paramiko."""
 
 from __future__ import annotations
 
@@ -8,27 +8,24 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import fabric
 import paramiko
 
-from launcher.model.inventory import Host, SshSettings
-from launcher.model.problem import InputError, LauncherError, Problem
+from launcher.model.inventory import SshSettings
+from launcher.model.problem import LauncherError, Problem
 from launcher.remote import faults
 from launcher.remote.faults import Place
+from launcher.remote.route import Route
 
 USUAL_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
-USUAL_KNOWN_HOSTS = {
-    "userknownhostsfile": "~/.ssh/known_hosts",
-    "globalknownhostsfile": "/etc/ssh/ssh_known_hosts",
-}
-USUAL_CONFIGS = ("~/.ssh/config", "/etc/ssh/ssh_config")
 CONNECTS_BEHIND_A_JUMP_HOST = 8
 """sshd drops connects at random beyond ten that have not logged in (MaxStartups)."""
 SEND_WITHIN_S = 30.0
+UNHEARD_S = 20.0
+"""What was sent and not acknowledged for so long is lost."""
 
 
 class ThrottledError(Exception):
@@ -37,20 +34,6 @@ class ThrottledError(Exception):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.what)
         self.problem = problem
-
-
-@dataclass(frozen=True)
-class Route:
-    """How one host is reached, ssh_config and inventory taken together."""
-
-    place: Place
-    key_names: tuple[str, ...]
-    """Names under which known_hosts may know it."""
-    known_hosts: tuple[str, ...]
-    identities: tuple[str, ...]
-    only_identities: bool
-    gateway: Route | None
-    proxy_command: str
 
 
 class CountedSocket:
@@ -105,7 +88,10 @@ class Wire:
     def send(self, data: bytes) -> None:
         """All of it; OSError when it cannot be sent."""
         self.channel.settimeout(SEND_WITHIN_S)
-        self.channel.sendall(data)
+        try:
+            self.channel.sendall(data)
+        except EOFError:
+            raise ConnectionError("the connection is gone") from None
 
     def receive(self, within_s: float) -> bytes | None:
         """Some bytes; none at all at the end; None when nothing came in time."""
@@ -136,6 +122,16 @@ class Wire:
         self.transport.close()
 
 
+@dataclass
+class Jump:
+    """A jump host: its connection, or why there is none."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    wire: Wire | None = None
+    failed: Problem | None = None
+    failed_at: float = 0.0
+
+
 def ending(channel: paramiko.Channel, within_s: float) -> tuple[int | None, str]:
     """How a command ended, and the last it said to stderr."""
     ended = channel.status_event.wait(within_s)
@@ -154,29 +150,18 @@ class Ssh:
         logging.getLogger("paramiko").setLevel(logging.CRITICAL)  # it prints what we raise
         self._settings = settings
         self._folder = folder
-        self._config = fabric.Config(ssh_config=self._read_config(), lazy=True)
         self._lock = threading.Lock()
         self._known: dict[str, paramiko.HostKeys] = {}
         self._keys: dict[str, paramiko.PKey | str] = {}
-        self._jumps: dict[Place, tuple[threading.Lock, list[Wire]]] = {}
+        self._jumps: dict[Place, Jump] = {}
         self._behind_jump = threading.BoundedSemaphore(CONNECTS_BEHIND_A_JUMP_HOST)
-
-    def route(self, host: Host) -> Route:
-        """How a host of the inventory is reached."""
-        jump = self._settings.jump
-        gateway = (
-            fabric.Connection(jump, config=self._config, connect_kwargs={"key_filename": []})
-            if jump
-            else None
-        )
-        return self._route(self._connection(host.name, gateway), host.name, host.address)
 
     def connect(self, route: Route) -> Wire:
         """A connection that has logged in. LauncherError says why not; ThrottledError: try again."""
+        jump = self._jump(route.gateway, route.place) if route.gateway else None
         deadline = time.monotonic() + self._settings.connect_within_s
-        behind = self._behind_jump if route.gateway else contextlib.nullcontext()
-        with behind:
-            counted = CountedSocket(self._socket(route, deadline))
+        with self._behind_jump if jump else contextlib.nullcontext():
+            counted = CountedSocket(self._socket(route, jump, deadline))
             transport = paramiko.Transport(counted)  # type: ignore[arg-type]  # it is like a socket
             try:
                 self._handshake(transport, route, deadline)
@@ -188,62 +173,19 @@ class Ssh:
 
     def close(self) -> None:
         """Hang up on the jump hosts."""
-        for _, wires in self._jumps.values():
-            for wire in wires:
-                wire.close()
-
-    def _connection(self, name: str, gateway: Any = None) -> fabric.Connection:
-        # a dict of our own, or fabric would collect every host's key files in its configuration
-        own: dict[str, list[str]] = {"key_filename": []}
-        with self._lock:  # its configuration is no thread's own
-            return fabric.Connection(name, config=self._config, gateway=gateway, connect_kwargs=own)
-
-    def _read_config(self) -> paramiko.SSHConfig:
-        config = paramiko.SSHConfig()
-        names = (self._settings.config,) if self._settings.config else USUAL_CONFIGS
-        for path in map(self._path, names):
-            if path.is_file():
-                with path.open() as file:
-                    config.parse(file)
-            elif self._settings.config:
-                do = "correct `ssh.config` in the inventory"
-                raise InputError(Problem(f"there is no ssh_config `{path}`", do=do))
-        return config
+        for jump in self._jumps.values():
+            if jump.wire:
+                jump.wire.close()
 
     def _path(self, text: str) -> Path:
         return self._folder / Path(text).expanduser()
 
-    def _route(self, connection: fabric.Connection, name: str, address: str = "") -> Route:
-        """`address` is the inventory's; without one it is a jump host, named by the user or ssh_config."""
-        wants, settings = connection.ssh_config, self._settings
-        real = address if address and connection.host == name else connection.host
-        port = int(wants.get("port", settings.port)) if address else int(connection.port)
-        user = settings.user or wants.get("user", "root") if address else connection.user
-        gateway = connection.gateway
-        jump = self._route(gateway, gateway.original_host) if isinstance(gateway, fabric.Connection) else None
-        proxy = gateway if isinstance(gateway, str) else ""
-        known_hosts = [settings.known_hosts] if settings.known_hosts else []
-        for option, usual in USUAL_KNOWN_HOSTS.items():
-            known_hosts += wants.get(option, usual).split()
-        names = key_names(wants.get("hostkeyalias", ""), (real, name), port)
-        named = [settings.identity] if settings.identity else []
-        through = jump.place.host if jump else "ProxyCommand" if proxy else ""
-        return Route(
-            place=Place(name, user, real, port, through, known_hosts[0], names[0]),
-            key_names=names,
-            known_hosts=tuple(known_hosts),
-            identities=(*named, *connection.connect_kwargs["key_filename"]),
-            only_identities=wants.get("identitiesonly") == "yes",
-            gateway=jump,
-            proxy_command=proxy,
-        )
-
-    def _socket(self, route: Route, deadline: float) -> Any:
+    def _socket(self, route: Route, jump: Wire | None, deadline: float) -> Any:
         place = route.place
+        if jump:
+            return self._through(jump, place, deadline)
         if route.proxy_command:
             return paramiko.ProxyCommand(route.proxy_command)
-        if route.gateway:
-            return self._through(route.gateway, place, deadline)
         try:
             found = socket.create_connection(
                 (place.address, place.port), max(0.1, deadline - time.monotonic())
@@ -258,20 +200,33 @@ class Ssh:
             raise LauncherError(faults.no_route(place)) from None
         # paramiko leaves Nagle's algorithm on: 40 ms for each exec
         found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if hasattr(
+            socket, "TCP_USER_TIMEOUT"
+        ):  # it would wait a quarter of an hour to send to a host that is gone
+            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(UNHEARD_S * 1000))
         return found
 
-    def _through(self, gateway: Route, place: Place, deadline: float) -> paramiko.Channel:
+    def _jump(self, gateway: Route, place: Place) -> Wire:
+        """The one connection to a jump host; if it cannot be had, all that wait for it are told at once."""
         with self._lock:
-            lock, wires = self._jumps.setdefault(gateway.place, (threading.Lock(), []))
-        with lock:
-            if not wires or not wires[-1].transport.is_active():
-                wires.append(self.connect(gateway))
+            jump = self._jumps.setdefault(gateway.place, Jump())
+        with jump.lock:
+            if jump.wire and jump.wire.alive():
+                return jump.wire
+            if jump.failed is None or time.monotonic() > jump.failed_at + self._settings.connect_within_s:
+                try:
+                    jump.wire, jump.failed = self.connect(gateway), None
+                    return jump.wire
+                except LauncherError as failed:
+                    jump.failed, jump.failed_at = failed.problems[0], time.monotonic()
+            problem = jump.failed
+        raise LauncherError(replace(problem, where=f"{problem.where}, on the way to {place.host}"))
+
+    def _through(self, jump: Wire, place: Place, deadline: float) -> paramiko.Channel:
         within_s = max(0.1, deadline - time.monotonic())
         target = (place.address, place.port)
         try:
-            return wires[-1].transport.open_channel(
-                "direct-tcpip", target, ("127.0.0.1", 0), timeout=within_s
-            )
+            return jump.transport.open_channel("direct-tcpip", target, ("127.0.0.1", 0), timeout=within_s)
         except paramiko.ChannelException:
             raise LauncherError(faults.jump_refused(place)) from None
         except (paramiko.SSHException, OSError):
@@ -350,13 +305,6 @@ def choose_algorithms(options: paramiko.transport.SecurityOptions, known: set[st
     options.kex = tuple(sorted(options.kex, key=lambda name: not name.startswith("curve25519")))
     kinds = known | ({"rsa-sha2-512", "rsa-sha2-256"} if "ssh-rsa" in known else set())
     options.key_types = tuple(sorted(options.key_types, key=lambda name: name not in kinds))
-
-
-def key_names(alias: str, names: tuple[str, ...], port: int) -> tuple[str, ...]:
-    """Names under which known_hosts may have a host: HostKeyAlias alone, or its address and its name."""
-    if alias:
-        return (alias,)
-    return tuple(dict.fromkeys(names if port == 22 else (f"[{n}]:{port}" for n in names)))
 
 
 def read_key(path: str) -> paramiko.PKey | str:

@@ -153,6 +153,31 @@ def test_jump_hosts(sandbox: Sandbox, tmp_path: Path, way: str) -> None:
     assert facts[probe]["stdout"].split()[0] == sandbox.host("h01").address
 
 
+def test_a_jump_host_that_is_away_is_named_for_each_host_behind_it(sandbox: Sandbox) -> None:
+    away = done(sandbox.host("h03"), "systemctl stop ssh", "systemctl start ssh")
+    with away, fleet_of(sandbox, jump="h03") as fleet:
+        found = who(fleet, "h01", "h02")
+    for host in ("h01", "h02"):
+        problem = found[host]
+        assert isinstance(problem, Problem)
+        assert problem.what == "h03 refuses connections on port 22"
+        assert problem.where.endswith(f"on the way to {host}")
+
+
+def test_a_large_file_for_a_host_that_vanishes_does_not_hold_us(sandbox: Sandbox) -> None:
+    host = sandbox.host("h02")
+    put = Op("put", {"path": "/nvme/large"}, bytes(64 << 20))
+    with fleet_of(sandbox) as fleet:
+        assert who(fleet, "h02") == {"h02": "root"}
+        with broken(lambda: host.cut(silent=True), host.heal):
+            began = time.monotonic()
+            lost = fleet.do("h02", [put], listener=silent, within_s=60)
+            assert time.monotonic() - began < 60
+        assert who(fleet, "h01") == {"h01": "root"}
+    assert lost.error
+    assert lost.error.what == "connection to h02 lost"
+
+
 def known_hosts(sandbox: Sandbox, folder: Path, change: Callable[[str], str]) -> dict[str, object]:
     """An ssh_config with the sandbox's known_hosts, h02's line changed."""
     plain = sandbox.ssh_config.read_text()

@@ -29,7 +29,7 @@ MAY_IMPORT = {
 }
 # dependency -> path prefixes, below launcher/, that may import it
 DOORS = {
-    "fabric": ("remote/ssh.py",),
+    "fabric": ("remote/route.py",),
     "paramiko": ("remote/ssh.py",),
     "yaml": ("load/document.py",),
     "pydantic": ("load/schema.py",),
