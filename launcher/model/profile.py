@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeAlias
 
-from annotated_types import Ge, Le
+from annotated_types import Ge, Le, MinLen
 
 Json: TypeAlias = "bool | int | float | str | list[Any] | dict[str, Any] | None"
 Port: TypeAlias = Annotated[int, Ge(1), Le(65535)]
@@ -78,9 +78,9 @@ class Engine:
     about: str
     versions: str
     """PEP 440 specifier of the releases it describes, e.g. `>=0.32,<0.33`."""
-    command: tuple[str, ...]
+    command: Annotated[tuple[str, ...], MinLen(1)]
     """Words before the model path, the first relative to the environment's bin folder: [vllm, serve]."""
-    styles: tuple[Style, ...]
+    styles: Annotated[tuple[Style, ...], MinLen(1)]
     ready_path: str
     phases: tuple[Phase, ...]
     fatal: tuple[str, ...]
@@ -187,7 +187,7 @@ class RouterKind:
 
     name: str
     about: str
-    command: tuple[str, ...]
+    command: Annotated[tuple[str, ...], MinLen(1)]
     prefill_flag: str
     decode_flag: str
     ready_path: str

@@ -102,6 +102,9 @@ def test_any_inventory(text: str) -> None:
         )
     )
 )
+@example((ENGINE, (INPUT / "data" / ENGINE).read_text().replace("[vllm, serve]", "[]")))
+@example((ENGINE, (INPUT / "data" / ENGINE).read_text().replace("[internal, hybrid]", "[]")))
+@example((ENGINE, (INPUT / "data" / ENGINE).read_text().replace(">=1.0,<1.1", "new")))
 def test_any_data(case: tuple[str, str]) -> None:
     name, text = case
     with tempfile.TemporaryDirectory() as folder:
