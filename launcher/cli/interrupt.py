@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from types import FrameType
 
 from launcher.model.problem import Exit, LauncherError, Problem
+
+# `timeout` and the like signal a process and then its group: one wish, two signals
+SAME_PRESS_S = 0.5
 
 
 class InterruptedRunError(LauncherError):
@@ -23,22 +27,24 @@ class Interrupt:
     """
 
     def __init__(self) -> None:
-        self._requested = False
+        self._requested_s = 0.0
         self._changing = False
         signal.signal(signal.SIGINT, self._on_signal)
 
     def __call__(self) -> bool:
         """Was ctrl-C pressed?"""
-        return self._requested
+        return self._requested_s > 0
 
     def changes_begin(self) -> None:
         """From now on a first ctrl-C waits for the ops that were sent."""
         self._changing = True
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        if self._requested:
-            os._exit(Exit.INTERRUPTED)
-        self._requested = True
+        if self():
+            if time.monotonic() - self._requested_s > SAME_PRESS_S:
+                os._exit(Exit.INTERRUPTED)
+            return
+        self._requested_s = time.monotonic()
         if not self._changing:
             raise InterruptedRunError(Problem("interrupted, nothing was changed"))
         sys.stderr.write(

@@ -26,8 +26,11 @@ def process_rows(status: Status) -> Iterator[Row]:
         head = (process.instance, process.host, state(process), ready(process))
         yield Row((*head, *rank_cells(first)), process.up)
         yield from (Row(("", "", "", "", *rank_cells(rank)), process.up) for rank in more)
-        if process.note:
-            yield Row(("", "", process.note), False)
+
+
+def notes(status: Status) -> Iterator[str]:
+    """Why a process is not up, as far as its host or its log tells."""
+    yield from (f"{p.instance} on {p.host}: {p.note}" for p in status.processes if p.note)
 
 
 def state(process: ProcessState) -> str:

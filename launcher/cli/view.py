@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from launcher.cli.plantext import Section, offline_lines, sections, summary
-from launcher.cli.statustext import process_rows, router_lines, verdict
+from launcher.cli.statustext import notes, process_rows, router_lines, verdict
 from launcher.cli.words import problem_lines
 from launcher.flows.status import Status
 from launcher.model.finding import Finding, Severity
@@ -113,7 +113,7 @@ class TextView:
         for row in process_rows(status):
             table.add_row(*(Text(cell) for cell in row.cells), style="" if row.up else "red")
         self._out.print(table)
-        for line in router_lines(status):
+        for line in (*router_lines(status), *notes(status)):
             self._out.print(Text(line))
         self._out.print(Text(verdict(status), style="bold green" if status.serving else "bold red"))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from launcher.health.errors import Line, first_error
 from launcher.health.hands import Hands
@@ -15,6 +16,7 @@ from launcher.health.state import (
     router_questions,
     router_state,
 )
+from launcher.health.watch import systemd_pid
 from launcher.model.deployment import Deployment
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.problem import Problem
@@ -24,6 +26,7 @@ from launcher.model.wish import Wanted
 look_within_s = 30.0
 # the first error of a dead unit is seldom further from its end than this
 lines_of_dead = 2000
+DEAD = ("failed", "inactive")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +87,13 @@ def with_reasons(fleet: Hands, states: tuple[ProcessState, ...], engine: Engine)
     """Each dead process with the first error line of its log."""
     asked: dict[str, list[Probe]] = {}
     for state in states:
-        if state.active == "failed":
+        if state.active in DEAD:
             asked.setdefault(state.host, []).append(journal_probe(state))
     if not asked:
         return states
     answers = fleet.ask(asked, within_s=look_within_s)
     return tuple(
-        replace(s, note=reason(answers[s.host], journal_probe(s), engine)) if s.active == "failed" else s
+        replace(s, note=reason(answers[s.host], journal_probe(s), engine)) if s.active in DEAD else s
         for s in states
     )
 
@@ -101,13 +104,27 @@ def journal_probe(state: ProcessState) -> Probe:
 
 
 def reason(answer: Facts | Problem, probe: Probe, engine: Engine) -> str:
-    """The first error line of a journal, its last line if no line looks like an error."""
+    """The first error line of the last start, or its last line; empty if somebody stopped it."""
     journal = answer if isinstance(answer, Problem) else answer[probe]
     if isinstance(journal, Problem):
         return journal.what
     if isinstance(journal, Unknown):
         return journal.reason
-    lines = [Line(e["time"], e["message"]) for e in journal["entries"]]
+    entries = last_start(journal["entries"])
+    if any(told_by_systemd(e, "Stopping ") for e in entries):
+        return ""
+    lines = [Line(e["time"], e["message"]) for e in entries if e["pid"] != systemd_pid]
     error = first_error({probe.args[0]: lines}, engine)
-    last = next((line.text.strip() for line in reversed(lines) if line.text.strip()), "its log is empty")
+    last = next((line.text.strip() for line in reversed(lines) if line.text.strip()), "")
     return error.text if error else last
+
+
+def last_start(entries: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """The entries since the unit's last start: systemd forgets the invocation of a unit that ended well."""
+    starts = [n for n, e in enumerate(entries) if told_by_systemd(e, "Starting ")]
+    return entries[starts[-1] :] if starts else entries
+
+
+def told_by_systemd(entry: Mapping[str, Any], words: str) -> bool:
+    """Is this systemd's own line about the unit, with these words first?"""
+    return entry["pid"] == systemd_pid and str(entry["message"]).startswith(words)

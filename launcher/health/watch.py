@@ -17,6 +17,8 @@ silent_for_s = 15.0
 # a healthy API process answers in milliseconds; a longer wait would only hold up the other answers
 answer_within_s = 2
 lines_at_once = 5000
+# a unit's journal also holds what systemd says about it
+systemd_pid = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,8 @@ def hear(member: Member, facts: Facts | Problem, engine: Engine, now_s: float) -
         if isinstance(answer, Unknown):
             return replace(member, silence=answer.reason)
     fresh = tuple(Line(e["time"], e["message"]) for e in journal["entries"])
-    progress = advance(member.progress, fresh, engine.phases, now_s)
+    own = (Line(e["time"], e["message"]) for e in journal["entries"] if e["pid"] != systemd_pid)
+    progress = advance(member.progress, own, engine.phases, now_s)
     answers = [facts[ready_probe(url, engine)] for url in api_urls(member)]
     ready = bool(answers) and all(not isinstance(a, Unknown) and a.get("status") == 200 for a in answers)
     return replace(

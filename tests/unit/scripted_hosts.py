@@ -37,7 +37,7 @@ class Process:
     def journal(self, tick: int, after: str) -> dict[str, Any]:
         begin = int(after) if after.isdigit() else -1
         entries = [
-            {"time": float(t), "message": text, "pid": 1, "priority": 6}
+            {"time": float(t), "message": text, "pid": 70, "priority": 6}
             for t, texts in sorted(self.log.items())
             if begin < t <= tick
             for text in texts
