@@ -17,7 +17,7 @@ CONTENT = ("content", "template", "file")
 OF_SUBJECT = frozenset({"host", "process", "instance", "router"})
 """Names whose values differ from host to host; a text without them is rendered once."""
 
-Tree: TypeAlias = "Template | Json | list[Tree] | dict[str, Tree]"
+Tree: TypeAlias = "Template | Json | bytes | list[Tree] | dict[str, Tree]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +68,15 @@ def _content(role: Role, word: str, setting: Setting) -> Param:
         case _:
             if name not in role.files:
                 raise InputError(_no_file(f"file `{name}`", setting.source, role.files))
-            return Param(role.files[name].decode(), setting.source, fixed=True)
+            return Param(_text_or_bytes(role.files[name]), setting.source, fixed=True)
+
+
+def _text_or_bytes(content: bytes) -> str | bytes:
+    """Text where it is text, for that can be shown as a difference."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return content
 
 
 def _no_file(what: str, where: str, known: Mapping[str, object]) -> Problem:

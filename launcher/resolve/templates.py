@@ -71,7 +71,7 @@ def compiled(text: str, path: str, line: int = 1) -> Template:
             do="check braces, quotes and filter names",
         )
         raise InputError(problem) from None
-    made = jinja2.Template.from_code(environment, code, {})
+    made = jinja2.Template.from_code(environment, code, environment.globals)
     return Template(path, line, frozenset(jinja2.meta.find_undeclared_variables(tree)), made)
 
 

@@ -15,8 +15,8 @@ class Params:
     """A file whose content is exactly `content`."""
 
     path: str
-    content: str = field(repr=False)
-    """The text itself; resolve has rendered `template:` or read `file:` into it."""
+    content: str | bytes = field(repr=False)
+    """The content itself; resolve has rendered `template:` or read `file:` into it. Bytes: no text."""
     mode: Mode = "0644"
     owner: str = "root"
     group: str = "root"
@@ -25,8 +25,8 @@ class Params:
 
 
 def probes(want: Params) -> tuple[Probe, ...]:
-    """What is at the path, and its text where that is another one; a secret's text is never fetched."""
-    if want.secret:
+    """What is at the path, and its text where that is another one; not of a secret, not for a binary."""
+    if want.secret or isinstance(want.content, bytes):
         return (Probe("path", (want.path,)),)
     return (Probe("path", (want.path, texts.digest(want.content))),)
 
@@ -36,7 +36,7 @@ def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
     have = facts[probes(want)[0]]
     sha256 = texts.digest(want.content)
     after = f"file {attributes.wanted(want)}"
-    put = Op("put", attributes.arguments(want), content=want.content.encode(), secret=want.secret)
+    put = Op("put", attributes.arguments(want), content=texts.data(want.content), secret=want.secret)
     same = not isinstance(have, Unknown) and have["type"] == "file" and have["sha256"] == sha256
     if same:
         if attributes.found(have) == attributes.wanted(want):
@@ -47,6 +47,8 @@ def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
     ops = (*attributes.clear(have, want.path, wanted_type="file"), put)
     if want.secret:
         return (Draft(_action(before), want.path, before, f"{after}, content changed (secret)", ops),)
+    if isinstance(want.content, bytes):
+        return (Draft(_action(before), want.path, before, f"{after}, content {sha256[:8]}", ops),)
     text = "" if isinstance(have, Unknown) else have.get("text", "")
     return (
         Draft(

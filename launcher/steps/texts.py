@@ -10,9 +10,14 @@ LINES_SHOWN = 200
 """Lines of one diff that a plan carries; a reviewer reads no more."""
 
 
-def digest(*texts: str) -> str:
-    """sha256 over the texts, in order."""
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+def data(content: str | bytes) -> bytes:
+    """The bytes of a content."""
+    return content.encode() if isinstance(content, str) else content
+
+
+def digest(*contents: str | bytes) -> str:
+    """sha256 over the contents, in order."""
+    return hashlib.sha256(b"\0".join(map(data, contents))).hexdigest()
 
 
 def diff(before: str, after: str, path: str) -> str:
