@@ -35,8 +35,8 @@ class Section:
 def explain(wanted: Wanted, subject: str) -> tuple[Section, ...]:
     """All there is to say about `subject`; InputError, with what was probably meant, if there is nothing.
 
-    A subject is an instance (`decode-0`), a host, a port, a flag or variable (`max-num-seqs`), a step's id
-    or `router`.
+    A subject is an instance (`decode-0`), a host, a port, a flag or variable (`max-num-seqs`), a step's id,
+    `router` or `front` (the address that users get).
     """
     deployment = wanted.deployment
     sections = [*_steps(wanted, subject), *_host(wanted, subject)]
@@ -44,6 +44,7 @@ def explain(wanted: Wanted, subject: str) -> tuple[Section, ...]:
         sections += [
             *_instance(deployment, subject),
             *_routers(deployment, subject),
+            *_fronts(deployment, subject),
             *_port(deployment, subject),
             *_setting(deployment, subject.removeprefix("--")),
         ]
@@ -116,6 +117,13 @@ def _router(router: RouterProcess) -> Iterator[Section]:
     yield Section(f"{title}: command", _argument_lines(router.command, router.arguments))
     if router.environment:
         yield Section(f"{title}: environment", _variable_lines(router.environment))
+
+
+def _fronts(deployment: Deployment, subject: str) -> Iterator[Section]:
+    if subject == "front":
+        for router in deployment.routers:
+            url = Line("url", router.endpoint("front").urls()[0])
+            yield Section(f"front on {router.host}, {router.front_unit}", (url,))
 
 
 def _host(wanted: Wanted, subject: str) -> Iterator[Section]:
@@ -195,7 +203,7 @@ def _subjects(wanted: Wanted) -> set[str]:
     names = {*wanted.wish.inventory.hosts, *(s.id for steps in wanted.steps.values() for s in steps)}
     if wanted.deployment is None:
         return names
-    names |= {"router", *(i.name for i in wanted.deployment.instances)}
+    names |= {"router", "front", *(i.name for i in wanted.deployment.instances)}
     everything: list[Process | RouterProcess] = [p for i in wanted.deployment.instances for p in i.processes]
     for p in (*everything, *wanted.deployment.routers):
         names |= {a.flag.removeprefix("--") for a in p.arguments if a.flag} | set(p.environment)
@@ -206,6 +214,6 @@ def _unknown(subject: str, known: set[str]) -> Problem:
     near = difflib.get_close_matches(subject, known, n=3)
     return Problem(
         what=f"nothing here is called {subject!r}",
-        why="a subject is an instance, a host, a port, a flag or variable, a step or `router`",
+        why="a subject is an instance, a host, a port, a flag or variable, a step, `router` or `front`",
         do=f"did you mean {' or '.join(near)}?" if near else "see `dsv32-launch plan --offline` for names",
     )
