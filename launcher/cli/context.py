@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from launcher.cli.interrupt import Interrupt
 from launcher.load import load
 from launcher.model.deployment import Deployment
 from launcher.model.problem import InputError, Problem
@@ -55,10 +56,15 @@ def deployment_of(wanted: Wanted) -> Deployment:
 
 @contextmanager
 def connected(wanted: Wanted, *, run_id: str = "looking", lock: Collection[str] = ()) -> Iterator[Fleet]:
-    """The fleet, connected when first asked; LockedError where another run holds a host of `lock`."""
+    """The fleet, connected when first asked; LockedError where another run holds a host of `lock`.
+
+    Without `lock` nothing is changed, and ctrl-C ends it at once.
+    """
     from launcher.remote.fleet import Fleet
 
     with Fleet(wanted.wish, runs_as=getpass.getuser(), run_id=run_id) as fleet:
         if lock:
             fleet.lock(lock)
+        else:
+            Interrupt()
         yield fleet

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -12,19 +11,18 @@ from launcher.model.problem import Exit, LauncherError
 def main() -> None:
     """The command `dsv32-launch`: what is wrong with input or fleet ends in Problems, our bugs in a line."""
     from launcher.cli.app import app
-    from launcher.cli.interrupt import Interrupt, InterruptedRunError
+    from launcher.cli.interrupt import Stopped, stop_on_signal
     from launcher.cli.running import BugInRunError
 
-    Interrupt()
+    stop_on_signal()
     try:
         app(prog_name="dsv32-launch")
-    except InterruptedRunError as error:
-        report(error)
-        sys.stdout.flush()
-        os._exit(error.exit_code)  # threads that are still connecting would hold the exit up
     except LauncherError as error:
         report(error)
         sys.exit(error.exit_code)
+    except Stopped:
+        sys.stderr.write("\ninterrupted\n")
+        sys.exit(Exit.INTERRUPTED)
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has seen enough
         sys.exit(Exit.DONE)

@@ -83,13 +83,13 @@ def up(
     from launcher.flows import up as flow
 
     view = choose(json_lines=json_lines, verbose=verbose)
-    interrupt = Interrupt()
     saved_plan = saved.read_text(encoding="utf-8") if saved else ""
     wanted = read_wanted(inventory, data_dir)
     limited = limit_of(wanted, limit, view)
     approval_possible(yes=yes or bool(saved))
 
     with Running(wanted.wish, view, flow="up") as run:
+        interrupt = Interrupt(run.left)
 
         def approve(planned: Plan) -> bool:
             view.plan(planned, title=title(wanted))
@@ -129,11 +129,11 @@ def down(
     from launcher.flows import down as flow
 
     view = choose(json_lines=json_lines, verbose=verbose)
-    interrupt = Interrupt()
     wanted = read_wanted(inventory, data_dir)
     limited = limit_of(wanted, limit, view)
     approval_possible(yes=yes)
     with Running(wanted.wish, view, flow="down") as run:
+        interrupt = Interrupt(run.left)
         with connected(wanted, run_id=run.id, lock=limited.hosts) as fleet:
             waves = flow.units_to_stop(wanted, limited)
             planned = flow.plan_down(fleet, wanted, waves)

@@ -60,6 +60,10 @@ class Running:
         """How it ended, as far as the flow itself knows."""
         self._exit_code, self._problems = exit_code, problems
 
+    def left(self) -> None:
+        """The user pressed ctrl-C before anything was changed: the process ends now."""
+        self.journal.end(Exit.INTERRUPTED, ())
+
     def __enter__(self) -> Running:
         return self
 
