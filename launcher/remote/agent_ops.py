@@ -201,7 +201,7 @@ class Ops:
         if state != "running":
             forget(f"{self.root}/run/dsv32/job-{name}.progress")
             os.makedirs(self.root + "/run/dsv32", exist_ok=True)
-            # it waits until the unit has begun: a unit whose start is only queued looks like one that has ended
+            # waits until the unit has begun: one whose start is only queued looks like one that has ended
             start = ["systemd-run", "-q", "--unit=" + unit, "--remain-after-exit"]
             start += [f"--property=RuntimeMaxSec={within_s}", "--property=Nice=5"]
             told = {"DSV32_PROGRESS": f"{self.root}/run/dsv32/job-{name}.progress"}
