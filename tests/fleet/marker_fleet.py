@@ -25,7 +25,7 @@ from launcher.model.role import Stage, Step
 from launcher.model.run import Event, Listener
 from launcher.model.wish import Wanted, Wish
 from launcher.remote.fleet import DoResult, Fleet
-from launcher.steps import absent, answer, command, file, folder, link, sysctl, unit, user, venv, weights
+from launcher.steps import absent, command, file, folder, link, sysctl, unit, user, venv, weights
 
 SPANS = {"prefill-0": ("h01",), "decode-0": ("h02", "h03")}
 BUILDER = """#!/bin/sh
