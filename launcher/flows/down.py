@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from launcher.flows.targets import Limit, Unit
+from launcher.health.hands import look_within_s
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.plan import Action, Change, Op, Plan
 from launcher.model.problem import Problem
@@ -14,7 +15,6 @@ from launcher.model.run import Event, Listener
 from launcher.model.wish import Wanted
 from launcher.remote.fleet import Fleet
 
-look_within_s = 30.0
 # systemd allows a unit 90 s to stop before it kills it
 stop_within_s = 120.0
 

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from launcher.flows.targets import Unit
-from launcher.health.hands import Hands
+from launcher.health.hands import Hands, look_within_s
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.problem import InputError, Problem
 
-look_within_s = 60.0
 follow_every_s = 1.0
 # what one request may bring when a time is asked for instead of a number of lines
 lines_at_most = 50_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from launcher.health.errors import Line, first_error
-from launcher.health.hands import Hands
+from launcher.health.hands import Hands, look_within_s
 from launcher.health.state import (
     ProcessState,
     RouterState,
@@ -23,7 +23,6 @@ from launcher.model.problem import Problem
 from launcher.model.profile import Engine, RouterKind
 from launcher.model.wish import Wanted
 
-look_within_s = 30.0
 # the first error of a dead unit is seldom further from its end than this
 lines_of_dead = 2000
 DEAD = ("failed", "inactive")

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from launcher.health.completion import completion, prefill_first, send, wrong
-from launcher.health.hands import Hands
+from launcher.health.hands import Hands, look_within_s
 from launcher.health.metrics import read
 from launcher.health.pairs import Pair, Pairs, Readings, Transfer, all_pairs, answering, served, transfer
-from launcher.health.state import answer_within_s, get, status
+from launcher.health.state import get, status
 from launcher.model.deployment import Deployment
 from launcher.model.facts import Facts, Probe
 from launcher.model.finding import Finding, Severity
@@ -102,7 +102,7 @@ def readings(it: Canary) -> Readings:
     asked: dict[str, tuple[Probe, ...]] = {}
     for side in sides:
         asked[side.host] = asked.get(side.host, ()) + pages[side]
-    facts = it.fleet.ask(asked, within_s=answer_within_s + 5)
+    facts = it.fleet.ask(asked, within_s=look_within_s)
     texts = {side: bodies(facts[side.host], pages[side]) for side in sides}
     return {side: read("".join(told), it.engine.metrics) for side, told in texts.items() if told}
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from launcher.health.hands import Hands
+from launcher.health.hands import Hands, look_within_s
 from launcher.health.state import status
 from launcher.model.facts import Probe, Unknown
 from launcher.model.problem import Problem
@@ -46,7 +46,7 @@ def send(fleet: Hands, host: str, url: str, body: Mapping[str, Any], *, request_
         headers.append(("X-Request-Id", request_id))
     args = ("POST", f"{url}/v1/completions", json.dumps(body), tuple(headers), generate_within_s)
     probe = Probe("http", args)
-    facts = fleet.ask({host: (probe,)}, within_s=generate_within_s + 5)[host]
+    facts = fleet.ask({host: (probe,)}, within_s=generate_within_s + look_within_s)[host]
     return facts if isinstance(facts, Problem) else facts[probe]
 
 

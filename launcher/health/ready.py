@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from launcher.health.hands import Hands
+from launcher.health.hands import Hands, look_within_s
 from launcher.health.phases import Progress
 from launcher.health.watch import Member, explain, hear, questions, trouble, unfinished
 from launcher.model.deployment import Instance
@@ -21,7 +21,6 @@ SaveLog: TypeAlias = Callable[[str, str, str], str]
 
 # a poll is one small request a host; a death is seen within two of them
 poll_every_s = 1.0
-poll_within_s = 10.0
 
 
 def await_ready(
@@ -62,7 +61,7 @@ def await_ready(
 def poll(fleet: Hands, members: Sequence[Member], engine: Engine) -> tuple[Member, ...]:
     """Hear of every member once: one request a host, all hosts at once."""
     asked: dict[str, tuple[Probe, ...]] = {m.progress.process.host: questions(m, engine) for m in members}
-    facts = fleet.ask(asked, within_s=poll_within_s)
+    facts = fleet.ask(asked, within_s=look_within_s)
     now_s = time.monotonic()
     return tuple(hear(m, facts[m.progress.process.host], engine, now_s) for m in members)
 

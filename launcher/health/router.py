@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from launcher.health.hands import Hands
+from launcher.health.hands import Hands, look_within_s
 from launcher.health.state import RouterState, router_questions, router_state
 from launcher.model.deployment import RouterProcess
 from launcher.model.problem import Problem
@@ -15,7 +15,6 @@ from launcher.model.wish import Wanted
 # vllm-router is ready 2 to 6 s after its start, HAProxy at once; the rest is for slow workers
 within_s = 60.0
 poll_every_s = 1.0
-look_within_s = 20.0
 
 
 def await_router(fleet: Hands, wanted: Wanted, router: RouterProcess, listener: Listener) -> Problem | None:

@@ -132,7 +132,7 @@ def trouble(members: Sequence[Member], engine: Engine, now_s: float) -> Trouble 
         return Trouble(member, member.ending)
     silent = [m for m in members if m.silence and now_s - m.heard_s > silent_for_s]
     if silent:
-        return Trouble(silent[0], f"host silent for {now_s - silent[0].heard_s:.0f} s")
+        return Trouble(silent[0], f"has not been heard of for {now_s - silent[0].heard_s:.0f} s")
     late = behind((m.progress for m in members), engine.phases, now_s)
     if late:
         phase = engine.phases[late.phase].name
