@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
+from launcher import __version__
 from launcher.cli import files, inventories, look, operate
 from launcher.cli.words import EXIT_CODES
 
@@ -49,12 +50,7 @@ app = typer.Typer(
 def print_version(wanted: bool) -> None:
     """`dsv32-launch 0.1.0`, and no command."""
     if wanted:
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            typer.echo(f"dsv32-launch {version('dsv32-launch')}")
-        except PackageNotFoundError:
-            typer.echo("dsv32-launch, from a checkout that is not installed")
+        typer.echo(f"dsv32-launch {__version__}")
         raise typer.Exit
 
 

@@ -21,6 +21,7 @@ from launcher.model.profile import Setting
 __all__ = ["Place", "fill", "json_schema", "near"]
 
 T = TypeVar("T")
+STRICT = pydantic.ConfigDict(extra="forbid")
 
 
 def fill(wanted: type[T], values: object, *, place: Place, given: Mapping[str, object] | None = None) -> T:
@@ -48,7 +49,9 @@ def fill(wanted: type[T], values: object, *, place: Place, given: Mapping[str, o
 
 def json_schema(wanted: type[Any], *, title: str) -> dict[str, Any]:
     """JSON Schema of the files a `wanted` is filled from; editors complete and check with it."""
-    whole = _adapter(wanted).json_schema()
+    # docstrings are found by parsing sources: too slow for every start
+    config = pydantic.ConfigDict(use_attribute_docstrings=True, **STRICT)
+    whole = pydantic.TypeAdapter(tuple[wanted], config=config).json_schema()
     kinds: dict[str, Any] = whole["$defs"]
     for kind in kinds.values():
         kind.get("properties", {}).pop("source", None)
@@ -204,5 +207,4 @@ def _adapter(wanted: Any) -> pydantic.TypeAdapter[tuple[Any]]:
 @functools.cache
 def _adapter_once(wanted: Any) -> pydantic.TypeAdapter[tuple[Any]]:
     # The tuple is there because pydantic takes no configuration for a bare dataclass.
-    config = pydantic.ConfigDict(extra="forbid", use_attribute_docstrings=True)
-    return pydantic.TypeAdapter(tuple[wanted], config=config)
+    return pydantic.TypeAdapter(tuple[wanted], config=STRICT)

@@ -11,10 +11,10 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from launcher import __version__
 from launcher.model.plan import Plan
 from launcher.model.problem import Problem
 from launcher.model.run import Event, RunRecord
@@ -110,7 +110,7 @@ def open_journal(
         who=getpass.getuser(),
         where_from=socket.gethostname() + (f" (from {came_from})" if came_from else ""),
         argv=tuple(argv),
-        versions={"dsv32-launch": _own_version(), "python": platform.python_version()},
+        versions={"dsv32-launch": __version__, "python": platform.python_version()},
         data_digest=data_digest,
         started=utc_now(),
     )
@@ -120,10 +120,3 @@ def open_journal(
 def utc_now() -> str:
     """`2026-11-29T02:40:12.345Z`."""
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _own_version() -> str:
-    try:
-        return version("dsv32-launch")
-    except PackageNotFoundError:
-        return "checkout"
