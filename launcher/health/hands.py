@@ -10,8 +10,8 @@ from launcher.model.plan import Op
 from launcher.model.problem import Problem
 from launcher.model.run import Listener
 
-# an answer that comes too late costs the connection, and a run's lock with it: so this is not how a lost host is
-# noticed (the connection's heartbeat is), but how long a host that starts engines on all its cores may take
+# an answer that comes too late costs the connection, and a run's lock with it: so this is not how a lost host
+# is noticed (its heartbeat is), but how long a host may take that starts engines on all its cores
 look_within_s = 60.0
 
 
