@@ -8,7 +8,6 @@ from pathlib import Path
 
 from launcher.model.problem import Exit, LauncherError
 
-
 # garbage is looked for after so many new objects: with the usual 700, a tenth of a run without changes goes
 # into hundreds of looks at the modules that were just imported
 OBJECTS_UNTIL_COLLECTION = 50_000

@@ -21,7 +21,6 @@ from launcher.model.profile import Setting
 __all__ = ["Place", "fill", "json_schema", "near"]
 
 T = TypeVar("T")
-STRICT = pydantic.ConfigDict(extra="forbid")
 
 
 def fill(wanted: type[T], values: object, *, place: Place, given: Mapping[str, object] | None = None) -> T:
@@ -49,9 +48,7 @@ def fill(wanted: type[T], values: object, *, place: Place, given: Mapping[str, o
 
 def json_schema(wanted: type[Any], *, title: str) -> dict[str, Any]:
     """JSON Schema of the files a `wanted` is filled from; editors complete and check with it."""
-    # docstrings are found by parsing sources: too slow for every start
-    config = pydantic.ConfigDict(use_attribute_docstrings=True, **STRICT)
-    whole = pydantic.TypeAdapter(tuple[wanted], config=config).json_schema()
+    whole = _adapter(wanted, described=True).json_schema()
     kinds: dict[str, Any] = whole["$defs"]
     for kind in kinds.values():
         kind.get("properties", {}).pop("source", None)
@@ -199,12 +196,14 @@ def _shown(value: object) -> str:
     return f"`{text if len(text) <= 40 else text[:37] + '...'}`"
 
 
-def _adapter(wanted: Any) -> pydantic.TypeAdapter[tuple[Any]]:
-    """Pydantic's validator of a type."""
-    return _adapter_once(wanted)
+def _adapter(wanted: Any, *, described: bool = False) -> pydantic.TypeAdapter[tuple[Any]]:
+    """Pydantic's validator of a type; `described`: with the docstrings of its fields, which are found by parsing
+    sources: too slow for every start."""
+    return _adapter_once(wanted, described)
 
 
 @functools.cache
-def _adapter_once(wanted: Any) -> pydantic.TypeAdapter[tuple[Any]]:
+def _adapter_once(wanted: Any, described: bool) -> pydantic.TypeAdapter[tuple[Any]]:
     # The tuple is there because pydantic takes no configuration for a bare dataclass.
-    return pydantic.TypeAdapter(tuple[wanted], config=STRICT)
+    config = pydantic.ConfigDict(extra="forbid", use_attribute_docstrings=described)
+    return pydantic.TypeAdapter(tuple[wanted], config=config)
