@@ -141,45 +141,46 @@ def cut(
     ctx: typer.Context,
     hosts: HostNames,
     silent: Annotated[bool, typer.Option("--silent", help="Packets vanish: connects time out.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Take a host's network cable out: connects end in `no route to host`."""
-    _on_each(ctx, hosts, lambda host: host.cut(silent=silent))
+    _on_each(ctx, hosts, lambda host: host.cut(silent=silent), as_json=as_json)
 
 
 @app.command()
-def heal(ctx: typer.Context, hosts: HostNames) -> None:
+def heal(ctx: typer.Context, hosts: HostNames, as_json: AsJson = False) -> None:
     """Put a host's network cable back in."""
-    _on_each(ctx, hosts, SandboxHost.heal)
+    _on_each(ctx, hosts, SandboxHost.heal, as_json=as_json)
 
 
 @app.command()
-def kill(ctx: typer.Context, hosts: HostNames) -> None:
+def kill(ctx: typer.Context, hosts: HostNames, as_json: AsJson = False) -> None:
     """Take a host's power; its disks stay."""
-    _on_each(ctx, hosts, SandboxHost.kill)
+    _on_each(ctx, hosts, SandboxHost.kill, as_json=as_json)
 
 
 @app.command()
-def start(ctx: typer.Context, hosts: HostNames) -> None:
+def start(ctx: typer.Context, hosts: HostNames, as_json: AsJson = False) -> None:
     """Boot a host that is down and wait until it is up."""
-    _on_each(ctx, hosts, SandboxHost.start)
+    _on_each(ctx, hosts, SandboxHost.start, as_json=as_json)
 
 
 @app.command()
-def stop(ctx: typer.Context, hosts: HostNames) -> None:
+def stop(ctx: typer.Context, hosts: HostNames, as_json: AsJson = False) -> None:
     """Shut a host down in order."""
-    _on_each(ctx, hosts, SandboxHost.stop)
+    _on_each(ctx, hosts, SandboxHost.stop, as_json=as_json)
 
 
 @app.command()
-def freeze(ctx: typer.Context, hosts: HostNames) -> None:
+def freeze(ctx: typer.Context, hosts: HostNames, as_json: AsJson = False) -> None:
     """Stop every process of a host: TCP connects, nothing answers."""
-    _on_each(ctx, hosts, SandboxHost.freeze)
+    _on_each(ctx, hosts, SandboxHost.freeze, as_json=as_json)
 
 
 @app.command()
-def thaw(ctx: typer.Context, hosts: HostNames) -> None:
+def thaw(ctx: typer.Context, hosts: HostNames, as_json: AsJson = False) -> None:
     """Let a frozen host's processes go on."""
-    _on_each(ctx, hosts, lambda host: host.freeze(False))
+    _on_each(ctx, hosts, lambda host: host.freeze(False), as_json=as_json)
 
 
 @app.command()
@@ -187,15 +188,16 @@ def fill(
     ctx: typer.Context,
     hosts: HostNames,
     path: Annotated[str, typer.Argument(help="`/nvme` or `/`; it must have a size of its own.")] = "/nvme",
+    as_json: AsJson = False,
 ) -> None:
     """Fill a host's file system until nothing more fits."""
-    _on_each(ctx, hosts, lambda host: host.fill(path))
+    _on_each(ctx, hosts, lambda host: host.fill(path), as_json=as_json)
 
 
 @app.command()
-def free(ctx: typer.Context, hosts: HostNames) -> None:
+def free(ctx: typer.Context, hosts: HostNames, as_json: AsJson = False) -> None:
     """Take away what `fill` wrote."""
-    _on_each(ctx, hosts, SandboxHost.free)
+    _on_each(ctx, hosts, SandboxHost.free, as_json=as_json)
 
 
 @app.command()
@@ -205,12 +207,13 @@ def delay(
     words: Annotated[
         list[str], typer.Argument(help="`20ms 5ms loss 1% rate 50mbit` in any mix (each way), or `off`.")
     ],
+    as_json: AsJson = False,
 ) -> None:
     """Make a host's network slow or lossy, in each direction."""
     if words == ["off"]:
-        _on_each(ctx, hosts, SandboxHost.undelay)
+        _on_each(ctx, hosts, SandboxHost.undelay, as_json=as_json)
     else:
-        _on_each(ctx, hosts, lambda host: host.delay(*words))
+        _on_each(ctx, hosts, lambda host: host.delay(*words), as_json=as_json)
 
 
 @app.command("base")
@@ -248,12 +251,15 @@ def _sandbox(ctx: typer.Context) -> Sandbox:
     return found
 
 
-def _on_each(ctx: typer.Context, hosts: str, do: Callable[[SandboxHost], None]) -> None:
+def _on_each(ctx: typer.Context, hosts: str, do: Callable[[SandboxHost], object], *, as_json: bool) -> None:
     sandbox = _sandbox(ctx)
     base.require_root()
     with sandbox.locked():
-        for host in sandbox.select(hosts):
+        chosen = sandbox.select(hosts)
+        for host in chosen:
             do(host)
+        if as_json:
+            _print_json([asdict(host.status()) for host in chosen])
 
 
 def _say(text: str) -> None:
