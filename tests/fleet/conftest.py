@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from stub_fleet import StubFleet, publish_model
 
 from launcher.model.problem import LauncherError
 from launcher.sandbox import Sandbox
@@ -69,3 +70,10 @@ def fresh_sandbox(test_sandbox: Sandbox) -> Sandbox:
     test_sandbox.down()
     test_sandbox.up(HOSTS, disks=DISKS)
     return test_sandbox
+
+
+@pytest.fixture
+def stubs(sandbox: Sandbox, tmp_path: Path) -> StubFleet:
+    """A deployment of stubs on those hosts, in whatever state earlier tests left it."""
+    publish_model(sandbox.gpfs)
+    return StubFleet(sandbox, tmp_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import signal
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from marker_fleet import Shape, fleet_for, plan_for, publish_weights, told, up, wanted_on
+from witness import active, every_byte, said
 
 from launcher.execute import make_plan, observe
 from launcher.model.plan import Action
@@ -22,7 +22,6 @@ from launcher.sandbox import Sandbox, SandboxHost
 from launcher.steps import command
 
 pytestmark = pytest.mark.fleet
-LOOKED_AT = "/etc /usr/lib/systemd /usr/local /nvme /var/lib/marker-builds"
 CLEAN = """
 systemctl disable --now dsv32-prefill-0 dsv32-decode-0 dsv32-router dsv32-old 2>/dev/null
 systemctl stop 'dsv32-job-*' 2>/dev/null
@@ -47,20 +46,6 @@ def two_hosts(shape: Shape) -> Shape:
     return replace(shape, addresses={n: a for n, a in shape.addresses.items() if n in ("h02", "h03")})
 
 
-def said(host: SandboxHost, script: str) -> str:
-    return host.exec("sh", "-c", script).stdout
-
-
-def every_byte(host: SandboxHost) -> str:
-    """Digest over names, types, modes, owners, times and contents, and over what systemd runs."""
-    tree = said(host, f"find {LOOKED_AT} -printf '%p %y %m %u %g %T@ %l\\n' 2>/dev/null | sort")
-    contents = said(host, f"find {LOOKED_AT} -type f -exec sha256sum {{}} + 2>/dev/null | sort")
-    units = said(host, "systemctl show 'dsv32-*' -p Id,ActiveState,UnitFileState,InvocationID,MainPID")
-    assert tree
-    assert contents
-    return hashlib.sha256((tree + contents + units).encode()).hexdigest()
-
-
 def end_state(host: SandboxHost) -> str:
     """What a user of the host sees of us; without times and process ids."""
     ours = "/etc/marker /etc/sysctl.d/90-marker.conf /etc/systemd/system/dsv32-*"
@@ -72,10 +57,6 @@ def end_state(host: SandboxHost) -> str:
     releases = said(host, "grep . /run/dsv32/*.service; ls /etc/systemd/system/*.wants | grep dsv32")
     account = said(host, "getent passwd marker | cut -d: -f1,6-; id -Gn marker")
     return "\n".join((tree, contents, units, releases, account))
-
-
-def active(host: SandboxHost, name: str) -> str:
-    return said(host, f"systemctl is-active {name}").strip()
 
 
 def test_up_from_nothing_and_then_there_is_nothing_to_do(sandbox: Sandbox, shape: Shape) -> None:

@@ -1,0 +1,179 @@
+#!/usr/bin/python3
+"""What vLLM, vllm-router and HAProxy show to the outside, and nothing behind it.
+
+    stub engine MODEL --host ADDRESS --port PORT ...    logs phases, answers health, metrics, completions
+    stub router --prefill URL --decode URL ...          sends each request to a prefill, then to a decode
+    stub front --host ADDRESS --port PORT --to URL      passes everything on
+
+Of the engine's options one is its own, obeyed by every process but the one that leads: `--stub-dies` at its
+start with a `traceback`, or `quietly` with status 0; `late`, while it listens and is not ready; at the first
+`request`.
+"""
+
+import itertools
+import json
+import os
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+LATE_S = 3
+KV_BYTES_PER_TOKEN = 1152
+
+
+class Server(BaseHTTPRequestHandler):
+    """Answers with (status, text) of the server's `get` and `post`."""
+
+    def do_GET(self):
+        self.reply(*self.server.get(self.path))
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.reply(*self.server.post(self.path, body))
+
+    def reply(self, status, text):
+        content = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *words):
+        pass
+
+
+def serve(host, port, get, post=None):
+    server = ThreadingHTTPServer((host, int(port)), Server)
+    server.get, server.post = get, post
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+
+
+def engine(options):
+    """One process of an instance."""
+    rank = int(options.get("data-parallel-start-rank", ["0"])[0])
+    leads = rank == 0 and "data-parallel-size" in options
+    dies = "" if leads else options.get("stub-dies", [""])[0]
+    print(f"stub engine starts, rank {rank}", flush=True)
+    if dies == "traceback":
+        raise ValueError("the stub was told to die, of 42 causes")
+    if dies == "quietly":
+        print("RuntimeError: a peer of the group is gone", flush=True)
+        sys.exit(0)
+    count = dict.fromkeys(("prompt", "generation", "transfers", "transferred", "bytes"), 0)
+
+    def get(path):
+        if path == "/metrics":
+            return 200, metrics(count, rank)
+        return 503 if dies == "late" else 200, "{}"
+
+    def post(path, body):
+        if dies == "request":
+            die("RuntimeError: the stub was told to die at its first request")
+        told = body.get("kv_transfer_params") or {}
+        length = len(body["prompt"])
+        count["prompt"] += length
+        count["generation"] += 1
+        if told.get("do_remote_prefill") and told.get("remote_host"):
+            count["transfers"] += 1
+            count["transferred"] += length
+            count["bytes"] += length * KV_BYTES_PER_TOKEN
+        answer = {
+            "choices": [{"text": f"said by rank {rank} on {os.uname().nodename}"}],
+            "usage": {"prompt_tokens": length, "completion_tokens": 1},
+        }
+        if told.get("do_remote_decode"):
+            answer["kv_transfer_params"] = {"do_remote_prefill": True, "remote_host": options["host"][0]}
+        return 200, json.dumps(answer)
+
+    serve(options["host"][0], options["port"][0], get, post)
+    print("stub engine listens", flush=True)
+    if dies == "late":
+        time.sleep(LATE_S)
+        die("RuntimeError: the stub was told to die late")
+
+
+def die(words):
+    print(words, flush=True)
+    os._exit(1)
+
+
+def metrics(count, rank):
+    rows = {
+        "vllm:nixl_xfer_time_seconds_count": count["transfers"],
+        "vllm:nixl_bytes_transferred_sum": count["bytes"],
+        "vllm:prompt_tokens_total": count["prompt"],
+        "vllm:generation_tokens_total": count["generation"],
+        "vllm:num_requests_running": 0,
+        "vllm:num_requests_waiting": 0,
+        "vllm:kv_cache_usage_perc": 0,
+    }
+    lines = [f'{name}{{engine="{rank}"}} {value}' for name, value in rows.items()]
+    source = f'vllm:prompt_tokens_by_source_total{{engine="{rank}",source="external_kv_transfer"}}'
+    return "\n".join([*lines, f"{source} {count['transferred']}", ""])
+
+
+def router(options):
+    """Health of the workers is asked when somebody asks for the router's."""
+    pools = {"prefill": options["prefill"], "decode": options["decode"]}
+    turns = {pool: itertools.cycle(urls) for pool, urls in pools.items()}
+
+    def health():
+        return {url: send(url + "/health")[0] == 200 for urls in pools.values() for url in urls}
+
+    def get(path):
+        now = health()
+        told = {
+            pool: {"healthy": sum(now[u] for u in urls), "total": len(urls)} for pool, urls in pools.items()
+        }
+        return 200 if all(p["healthy"] for p in told.values()) else 503, json.dumps(told)
+
+    def get_metrics(path):
+        lines = [f'vllm_router_worker_health{{worker="{u}"}} {int(good)}\n' for u, good in health().items()]
+        return 200, "".join(lines)
+
+    def post(path, body):
+        first = {**body, "max_tokens": 1, "kv_transfer_params": {"do_remote_decode": True}}
+        status, text = send(next(turns["prefill"]) + path, first)
+        if status != 200:
+            return status, text
+        second = {**body, "kv_transfer_params": json.loads(text)["kv_transfer_params"]}
+        return send(next(turns["decode"]) + path, second)
+
+    serve(options["prometheus-host"][0], options["prometheus-port"][0], get_metrics)
+    serve(options["host"][0], options["port"][0], get, post)
+
+
+def front(options):
+    to = options["to"][0]
+    serve(options["host"][0], options["port"][0], lambda path: send(to + path), lambda p, b: send(to + p, b))
+
+
+def send(url, body=None):
+    data = None if body is None else json.dumps(body).encode()
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, data), timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+    except OSError as error:
+        return 502, str(error)
+
+
+def read(words):
+    """Option → its values; a flag that stands alone has none."""
+    options = {}
+    for word in words:
+        if word.startswith("--"):
+            values = options.setdefault(word[2:], [])
+        elif options:
+            values.append(word)
+    return options
+
+
+if __name__ == "__main__":
+    {"engine": engine, "router": router, "front": front}[sys.argv[1]](read(sys.argv[2:]))
+    threading.Event().wait()
