@@ -13,6 +13,8 @@ from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.profile import Engine, RouterKind
 
 answer_within_s = 5
+# where an instance's processes find each other; closed once they have (seen with vLLM 0.32)
+open_at_start_only = "rpc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,7 @@ def process_state(process: Process, facts: Facts, engine: Engine) -> ProcessStat
         ports={
             f"{e.name} {e.port + i}": e.port + i in open_ports
             for e in process.endpoints
+            if e.name != open_at_start_only
             for i in range(e.count)
         },
         healthy=all(healthy) if healthy else None,
