@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,10 +13,10 @@ from launcher.cli.interrupt import Interrupt
 from launcher.load import load
 from launcher.model.deployment import Deployment
 from launcher.model.problem import InputError, Problem
-from launcher.model.wish import Wanted
-from launcher.resolve import resolve
+from launcher.model.wish import Wanted, Wish
 
 if TYPE_CHECKING:
+    from launcher.remote.connections import Connections
     from launcher.remote.fleet import Fleet
 
 
@@ -39,10 +39,37 @@ def chosen_inventory(given: Path | None) -> Path:
     return inventory_path(given, os.environ, Path.cwd())
 
 
+def read_wish(given: Path | None, data_dir: Path | None, *, secrets: bool = True) -> Wish:
+    """What the inventory says. Opening `secrets` may run commands: not where no host is asked."""
+    return load(chosen_inventory(given), data_dir=data_dir, environment=os.environ if secrets else None)
+
+
 def read_wanted(given: Path | None, data_dir: Path | None, *, secrets: bool = True) -> Wanted:
-    """What must be true, by the inventory. Opening `secrets` may run commands: not where no host is asked."""
-    path = chosen_inventory(given)
-    return resolve(load(path, data_dir=data_dir, environment=os.environ if secrets else None))
+    """What must be true, by the inventory; `secrets` as in `read_wish`."""
+    from launcher.resolve import resolve
+
+    return resolve(read_wish(given, data_dir, secrets=secrets))
+
+
+@contextmanager
+def reached(
+    given: Path | None, data_dir: Path | None, *, ahead: bool = True
+) -> Iterator[tuple[Wanted, Connections]]:
+    """What must be true, and the connections to its hosts.
+
+    `ahead`: all hosts are being connected, and start their agents, while their steps are worked out here and
+    the caller imports what it does. Until changes begin, ctrl-C ends it at once.
+    """
+    wish = read_wish(given, data_dir)
+    from launcher.remote.connections import Connections
+
+    Interrupt()
+    with Connections(wish) as connections:
+        if ahead:
+            connections.open_ahead(wish.inventory.hosts)
+        from launcher.resolve import resolve
+
+        yield resolve(wish), connections
 
 
 def deployment_of(wanted: Wanted) -> Deployment:
@@ -55,14 +82,22 @@ def deployment_of(wanted: Wanted) -> Deployment:
 
 
 @contextmanager
-def connected(wanted: Wanted, *, run_id: str = "looking", lock: Collection[str] = ()) -> Iterator[Fleet]:
-    """The fleet, connected when first asked; LockedError where another run holds a host of `lock`.
+def connected(
+    wanted: Wanted,
+    *,
+    over: Connections | None = None,
+    run_id: str = "looking",
+    lock: Collection[str] = (),
+) -> Iterator[Fleet]:
+    """The fleet, `over` connections or connected when first asked; LockedError where another run holds a host
+    of `lock`.
 
     Without `lock` nothing is changed, and ctrl-C ends it at once.
     """
     from launcher.remote.fleet import Fleet
 
-    with Fleet(wanted.wish, runs_as=getpass.getuser(), run_id=run_id) as fleet:
+    own = Fleet(wanted.wish, runs_as=getpass.getuser(), run_id=run_id, connections=over)
+    with nullcontext(own) if over else own as fleet:
         if lock:
             fleet.lock(lock)
         else:

@@ -18,7 +18,6 @@ def main() -> None:
     gc.set_threshold(OBJECTS_UNTIL_COLLECTION)
     from launcher.cli.app import app
     from launcher.cli.interrupt import Stopped, stop_on_signal
-    from launcher.cli.running import BugInRunError
 
     stop_on_signal()
     try:
@@ -32,9 +31,12 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has seen enough
         sys.exit(Exit.DONE)
-    except BugInRunError as error:
-        sys.exit(own_fault(error.__cause__ or error, error.path))
     except Exception as error:
+        # late: hosts wait to be connected
+        from launcher.cli.running import BugInRunError
+
+        if isinstance(error, BugInRunError):
+            sys.exit(own_fault(error.__cause__ or error, error.path))
         sys.exit(own_fault(error, save_traceback(error)))
 
 

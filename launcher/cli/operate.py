@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,19 +34,21 @@ def plan(
     verbose: Verbose = 0,
 ) -> None:
     """Show what `up` would change, and why. Changes nothing; exit 3 if there is anything to change."""
-    from launcher.cli.context import connected, read_wanted
-    from launcher.cli.output import choose
-    from launcher.execute.saved import saved_text
-    from launcher.flows import plan as flow
+    from launcher.cli.context import connected, reached, read_wanted
 
-    view = choose(json_lines=json_lines, verbose=verbose)
-    wanted = read_wanted(inventory, data_dir, secrets=not offline)
-    here = flow.limited(wanted, limit_of(wanted, limit, view).hosts)
-    if offline:
-        planned = flow.plan_offline(here)
-    else:
-        with connected(wanted) as fleet:
-            planned = flow.plan(fleet, here)
+    asked_nobody = nullcontext((read_wanted(inventory, data_dir, secrets=False), None)) if offline else None
+    with asked_nobody or reached(inventory, data_dir, ahead=not limit) as (wanted, connections):
+        from launcher.cli.output import choose
+        from launcher.execute.saved import saved_text
+        from launcher.flows import plan as flow
+
+        view = choose(json_lines=json_lines, verbose=verbose)
+        here = flow.limited(wanted, limit_of(wanted, limit, view).hosts)
+        if connections is None:
+            planned = flow.plan_offline(here)
+        else:
+            with connected(wanted, over=connections) as fleet:
+                planned = flow.plan(fleet, here)
     view.plan(planned, title=title(wanted))
     if offline:
         view.offline(here)
@@ -75,36 +78,36 @@ def up(
     verbose: Verbose = 0,
 ) -> None:
     """Bring the fleet to what the inventory says, stage by stage, and prove that it serves."""
-    from launcher.cli.context import connected, read_wanted
-    from launcher.cli.interrupt import Interrupt
-    from launcher.cli.output import choose
-    from launcher.cli.running import Running
-    from launcher.execute.saved import refuse_if_moved
-    from launcher.flows import up as flow
+    from launcher.cli.context import connected, reached
 
-    view = choose(json_lines=json_lines, verbose=verbose)
-    saved_plan = saved.read_text(encoding="utf-8") if saved else ""
-    wanted = read_wanted(inventory, data_dir)
-    limited = limit_of(wanted, limit, view)
     approval_possible(yes=yes or bool(saved))
+    saved_plan = saved.read_text(encoding="utf-8") if saved else ""
+    with reached(inventory, data_dir, ahead=not limit) as (wanted, connections):
+        from launcher.cli.interrupt import Interrupt
+        from launcher.cli.output import choose
+        from launcher.cli.running import Running
+        from launcher.execute.saved import refuse_if_moved
+        from launcher.flows import up as flow
 
-    with Running(wanted.wish, view, flow="up") as run:
-        interrupt = Interrupt(run.left)
+        view = choose(json_lines=json_lines, verbose=verbose)
+        limited = limit_of(wanted, limit, view)
+        with Running(wanted.wish, view, flow="up") as run:
+            interrupt = Interrupt(run.left)
 
-        def approve(planned: Plan) -> bool:
-            view.plan(planned, title=title(wanted))
-            if saved_plan:
-                refuse_if_moved(saved_plan, planned, path=str(saved))
-            if planned and not (yes or saved_plan) and not asked("Apply?"):
-                return False
-            run.plan(planned)
-            interrupt.changes_begin()
-            return True
+            def approve(planned: Plan) -> bool:
+                view.plan(planned, title=title(wanted))
+                if saved_plan:
+                    refuse_if_moved(saved_plan, planned, path=str(saved))
+                if planned and not (yes or saved_plan) and not asked("Apply?"):
+                    return False
+                run.plan(planned)
+                interrupt.changes_begin()
+                return True
 
-        with connected(wanted, run_id=run.id, lock=limited.hosts) as fleet:
-            about = flow.Run(run.id, run.listen, run.journal.save_log, interrupt)
-            result = flow.up(fleet, wanted, limited, approve, about)
-        run.ended(result.exit_code, result.problems)
+            with connected(wanted, over=connections, run_id=run.id, lock=limited.hosts) as fleet:
+                about = flow.Run(run.id, run.listen, run.journal.save_log, interrupt)
+                result = flow.up(fleet, wanted, limited, approve, about)
+            run.ended(result.exit_code, result.problems)
     view.findings(result.findings)
     view.problems(result.problems)
     if result.outcome:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from launcher.cli.words import count
-from launcher.flows.status import Status
-from launcher.health.state import ProcessState, RankLoad
+
+if TYPE_CHECKING:
+    from launcher.flows.status import Status
+    from launcher.health.state import ProcessState, RankLoad
 
 
 @dataclass(frozen=True, slots=True)

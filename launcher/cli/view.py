@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -14,12 +15,14 @@ from rich.text import Text
 from launcher.cli.plantext import Section, offline_lines, sections, summary
 from launcher.cli.statustext import notes, process_rows, router_lines, verdict
 from launcher.cli.words import problem_lines
-from launcher.flows.status import Status
 from launcher.model.finding import Finding, Severity
 from launcher.model.plan import Plan
 from launcher.model.problem import Problem
 from launcher.model.run import Event
 from launcher.model.wish import Wanted
+
+if TYPE_CHECKING:
+    from launcher.flows.status import Status
 
 # colour repeats what a mark or a word says already; NO_COLOR and pipes lose nothing
 STYLES = {"+": "green", "~": "yellow", "-": "red", "▶": "green", "↻": "yellow", "■": "red", "!": "cyan"}

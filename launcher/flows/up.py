@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
@@ -12,15 +13,16 @@ from launcher.execute.outcome import Outcome
 from launcher.flows.check import check
 from launcher.flows.plan import limited, plan
 from launcher.flows.targets import Limit
-from launcher.health.canary import canary
-from launcher.health.ready import SaveLog, await_ready
-from launcher.health.router import await_router
 from launcher.model.deployment import Instance
 from launcher.model.finding import Finding, Severity
 from launcher.model.plan import Plan
 from launcher.model.problem import Exit, Problem
 from launcher.model.run import Event, Listener
 from launcher.model.wish import Wanted
+
+# health is imported where something is to serve: a tenth of a run that only provisions would go into it
+if TYPE_CHECKING:
+    from launcher.health.ready import SaveLog
 
 Approve = Callable[[Plan], bool]
 """Shows a plan and says whether it may be applied; raises PlanRefusedError for one that is stale."""
@@ -82,6 +84,8 @@ def up(fleet: Hands, wanted: Wanted, limit: Limit, approve: Approve, run: Run) -
 
 def ready(fleet: Hands, wanted: Wanted, instance: Instance, run: Run) -> Problem | None:
     """Wait until an instance is ready; what keeps it from that."""
+    from launcher.health.ready import await_ready
+
     return await_ready(
         fleet, wanted, instance, run.listener, save_log=run.save_log, interrupted=run.interrupted
     )
@@ -91,6 +95,9 @@ def verify(fleet: Hands, wanted: Wanted, limit: Limit, outcome: Outcome, run: Ru
     """Does it serve? Instances, then routers, then one generation for each pair of what is up."""
     if wanted.deployment is None:
         return ()
+    from launcher.health.canary import canary
+    from launcher.health.router import await_router
+
     started = [i for i in limit.instances if outcome.instances.get(i.name) is None]
     with ThreadPoolExecutor(len(started) or 1) as threads:
         verdicts = list(threads.map(lambda i: ready(fleet, wanted, i, run), started))

@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
-
 from launcher.load.collect import Collector
 from launcher.load.data import Data, unknown
 from launcher.load.document import Document, Location
@@ -107,9 +104,7 @@ def _read_engine(choice: Choice, data: Data) -> Engine:
         except re.error as error:
             what = f"pattern `{pattern}` is no regular expression: {error}"
             problems.keep([Problem(what, where=document.place(location), do="correct it")])
-    try:
-        SpecifierSet(engine.versions)
-    except InvalidSpecifier:
+    if not _is_range(engine.versions):
         what = f"`versions` is `{engine.versions}`, expected a range of versions"
         problems.keep([Problem(what, where=document.place(("versions",)), do='write it like ">=0.32,<0.33"')])
     problems.raise_any()
@@ -117,9 +112,22 @@ def _read_engine(choice: Choice, data: Data) -> Engine:
 
 
 def _is_version(text: str) -> bool:
+    # late, as below: hosts wait to be connected until everything is read
+    from packaging.version import InvalidVersion, Version
+
     try:
         Version(text)
     except InvalidVersion:
+        return False
+    return True
+
+
+def _is_range(text: str) -> bool:
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        SpecifierSet(text)
+    except InvalidSpecifier:
         return False
     return True
 

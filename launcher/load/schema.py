@@ -197,8 +197,8 @@ def _shown(value: object) -> str:
 
 
 def _adapter(wanted: Any, *, described: bool = False) -> pydantic.TypeAdapter[tuple[Any]]:
-    """Pydantic's validator of a type; `described`: with the docstrings of its fields, which are found by parsing
-    sources: too slow for every start."""
+    """Pydantic's validator of a type; `described`: with the docstrings of its fields, which takes parsing
+    sources and so is too slow for every start."""
     return _adapter_once(wanted, described)
 
 

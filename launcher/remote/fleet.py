@@ -5,16 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
-
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.plan import Op
@@ -22,16 +18,11 @@ from launcher.model.problem import LauncherError, LockedError, Problem
 from launcher.model.run import Event, Listener
 from launcher.model.wish import Wish
 from launcher.remote import faults
-from launcher.remote.link import BEAT_S
-from launcher.remote.route import Routes
+from launcher.remote.connections import Connections
 from launcher.remote.session import Session
-from launcher.remote.ssh import Ssh, ThrottledError, Wire
 
 T = TypeVar("T")
 HOSTS_AT_ONCE = 128
-CONNECTS_AT_ONCE = 32
-"""The key exchange is the controller's own work; more at once make each slower."""
-CONNECT_ATTEMPTS = 5
 LOCK_WITHIN_S = 30.0
 
 
@@ -55,27 +46,20 @@ class DoResult:
 class Fleet:
     """The hosts of one wish, for one run. Connections open when first needed, one for each host."""
 
-    def __init__(self, wish: Wish, *, runs_as: str, run_id: str) -> None:
-        """`runs_as` is who it is, for people; `run_id` names the run in the hosts' records and locks."""
-        inventory = wish.inventory
-        self._hosts = inventory.hosts
-        self._settings = inventory.ssh
-        self._password = wish.secrets.get(inventory.ssh.sudo_password)
-        folder = Path(inventory.path).resolve().parent
-        self._routes = Routes(inventory.ssh, folder)
-        self._ssh = Ssh(inventory.ssh, folder)
+    def __init__(
+        self, wish: Wish, *, runs_as: str, run_id: str, connections: Connections | None = None
+    ) -> None:
+        """`runs_as` is who it is, for people; `run_id` names the run in the hosts' records and locks.
+
+        `connections` that were entered before are left to whoever did; without, the fleet is to be entered.
+        """
+        self._settings = wish.inventory.ssh
+        self._connections = connections or Connections(wish)
         self._by = {"who": runs_as, "run": run_id, "from": socket.gethostname()}
-        self._sessions: dict[str, Session] = {}
-        self._opening = {name: threading.Lock() for name in inventory.hosts}
-        self._connects = threading.BoundedSemaphore(CONNECTS_AT_ONCE)
         self._locked: set[str] = set()
-        self._traffic: dict[str, tuple[int, int]] = {}
-        self._closed = threading.Event()
-        self._beats: threading.Thread | None = None
 
     def __enter__(self) -> Fleet:
-        self._beats = threading.Thread(target=self._beat, name="heartbeats", daemon=True)
-        self._beats.start()
+        self._connections.__enter__()
         return self
 
     def __exit__(
@@ -154,17 +138,11 @@ class Fleet:
 
     def traffic(self) -> dict[str, tuple[int, int]]:
         """Bytes sent to and received from each host so far, SSH included."""
-        for host, session in list(self._sessions.items()):
-            self._traffic[host] = session.traffic
-        return dict(self._traffic)
+        return self._connections.traffic()
 
     def close(self) -> None:
         """Hang up everywhere; agents end between two ops and let go of their locks."""
-        self._closed.set()
-        self.traffic()
-        for session in list(self._sessions.values()):
-            session.close()
-        self._ssh.close()
+        self._connections.close()
 
     def _ask(self, host: str, probes: tuple[Probe, ...], within_s: float) -> Facts:
         frame = {"ask": [(p.kind, p.args) for p in probes]}
@@ -182,34 +160,7 @@ class Fleet:
         return None if reply.get("held") else Holder(host, reply["holder"])
 
     def _session(self, host: str) -> Session:
-        with self._opening[host]:
-            session = self._sessions.get(host)
-            if session and session.usable:
-                return session
-            if self._closed.is_set() or host in self._locked:
-                raise LauncherError(faults.lock_lost(host))
-            route = self._routes.to(self._hosts[host])
-            with self._connects:
-                wire = self._connect(lambda: self._ssh.connect(route))
-            self._sessions[host] = Session(route.place, wire, password=self._password)
-            return self._sessions[host]
-
-    def _connect(self, connect: Callable[[], Wire]) -> Wire:
-        again = Retrying(
-            retry=retry_if_exception_type(ThrottledError),
-            stop=stop_after_attempt(CONNECT_ATTEMPTS),
-            wait=wait_random_exponential(multiplier=0.2, max=3),
-            reraise=True,
-        )
-        try:
-            return again(connect)
-        except ThrottledError as throttled:
-            raise LauncherError(throttled.problem) from None
-
-    def _beat(self) -> None:
-        while not self._closed.wait(BEAT_S):
-            for session in list(self._sessions.values()):
-                session.beat()
+        return self._connections.session(host, again=host not in self._locked)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from launcher.model.wish import Wanted, Wish
-from launcher.resolve.deploy import deploy
 from launcher.resolve.expand import expand
 
 
 def resolve(wish: Wish) -> Wanted:
     """What must be true. InputError with every Problem that keeps it from being computed."""
-    deployment = deploy(wish) if wish.inventory.layout else None
+    deployment = None
+    if wish.inventory.layout:
+        # late: who only provisions hosts need not wait for it
+        from launcher.resolve.deploy import deploy
+
+        deployment = deploy(wish)
     return expand(wish, deployment)
