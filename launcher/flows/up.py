@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -99,20 +99,29 @@ def verify(fleet: Hands, wanted: Wanted, limit: Limit, outcome: Outcome, run: Ru
     from launcher.health.router import await_router
 
     started = [i for i in limit.instances if outcome.instances.get(i.name) is None]
-    with ThreadPoolExecutor(len(started) or 1) as threads:
-        verdicts = list(threads.map(lambda i: ready(fleet, wanted, i, run), started))
-    findings = [finding(i.name, "ready", p) for i, p in zip(started, verdicts, strict=True)]
+    findings = readiness(fleet, wanted, started, run)
     serving = frozenset(f.subject for f in findings if f.problem is None)
     if run.interrupted() or limit.left_out or not both_sides(limit.instances, serving):
-        return tuple(findings)
-    routers = wanted.deployment.routers
-    findings += [
-        finding(f"router@{r.host}", "answers", await_router(fleet, wanted, r, run.listener)) for r in routers
-    ]
-    if routers and not any(f.problem for f in findings if f.subject.startswith("router")):
-        findings += canary(fleet, wanted, run.listener, serving=serving, nonce=run.id)
+        return findings
+    routers = tuple(
+        finding(f"router@{r.host}", "answers", await_router(fleet, wanted, r, run.listener))
+        for r in wanted.deployment.routers
+    )
+    if not routers or any(f.problem for f in routers):
+        return (*findings, *routers)
+    pairs = canary(fleet, wanted, run.listener, serving=serving, nonce=run.id)
+    if any(f.problem for f in pairs):  # an engine that died of its first request says more than the router
+        findings = readiness(fleet, wanted, started, run)
+        serving = frozenset(f.subject for f in findings if f.problem is None)
     run.listener(Event("verified", f"{len(serving)} instances ready", data={"serving": sorted(serving)}))
-    return tuple(findings)
+    return (*findings, *routers, *pairs)
+
+
+def readiness(fleet: Hands, wanted: Wanted, instances: Sequence[Instance], run: Run) -> tuple[Finding, ...]:
+    """The verdict on each instance, all watched at once."""
+    with ThreadPoolExecutor(len(instances) or 1) as threads:
+        verdicts = list(threads.map(lambda i: ready(fleet, wanted, i, run), instances))
+    return tuple(finding(i.name, "ready", p) for i, p in zip(instances, verdicts, strict=True))
 
 
 def finding(subject: str, text: str, problem: Problem | None) -> Finding:

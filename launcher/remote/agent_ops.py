@@ -168,6 +168,8 @@ class Ops:
             shutil.rmtree(lists, ignore_errors=True)
 
     def units(self, reload: bool = False, **verbs: list[str]) -> None:
+        # systemd misses an edit with an older time than what it loaded: what starts is what the disk holds
+        reload = reload or bool(verbs.get("start") or verbs.get("restart"))
         if reload and not (verbs.get("enable") or verbs.get("disable")):  # these two reload by themselves
             self.runner.must(["systemctl", "daemon-reload"], within_s=SYSTEMCTL_WITHIN_S)
         for verb in UNITS_ORDER:
