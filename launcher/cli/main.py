@@ -38,6 +38,8 @@ def main() -> None:
         if isinstance(error, BugInRunError):
             sys.exit(own_fault(error.__cause__ or error, error.path))
         sys.exit(own_fault(error, save_traceback(error)))
+    finally:
+        gc.freeze()  # or the interpreter looks through all objects once more at its end: another tenth
 
 
 def report(error: LauncherError) -> None:

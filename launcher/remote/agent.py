@@ -222,8 +222,6 @@ class Probes:
             if found.st_size <= HASHED_UP_TO:
                 answer["sha256"] = digest_of(path)
             if wanted and answer["sha256"] != wanted and found.st_size <= TEXT_UP_TO:
-                answer["text"] = text_of(path)
-            if wanted and answer["sha256"] != wanted and found.st_size <= KEPT_OUTPUT:
                 answer["text"] = text_of(path)  # for the diff; what is as wanted does not travel
         return answer
 
@@ -540,6 +538,7 @@ class Agent:
         self.speaking = threading.Lock()
         self.changing = threading.Lock()
         """Held while an op runs: the listener ends the agent only when it gets it, so at an op's boundary."""
+        self.deserted = False
         self.lock_file = -1
         self.data = bytearray()
 
@@ -580,6 +579,8 @@ class Agent:
         results = []
         for op in frame["do"]:
             with self.changing:
+                if self.deserted:  # the listener waits for this boundary, and may not get the lock in between
+                    self.end()
                 results.append(ops.do(op, record))
             if not results[-1]["ok"]:
                 break
@@ -651,6 +652,7 @@ class Agent:
         ready = select.select([self.source], [], [], SILENCE_S)[0]
         piece = os.read(self.source.fileno(), 1 << 18) if ready else b""
         if not piece:
+            self.deserted = True
             self.changing.acquire()
             self.end()
         self.data += piece
