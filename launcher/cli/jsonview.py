@@ -36,7 +36,7 @@ class JsonView:
                 "title": title,
                 "digest": plan.digest,
                 "changes": len(plan.changes),
-                "unreached": plan.unreached,
+                "unreached": {host: problem.what for host, problem in plan.unreached.items()},
             },
         )
 

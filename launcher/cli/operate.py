@@ -56,6 +56,7 @@ def plan(
         out.write_text(saved_text(planned), encoding="utf-8")
         view.say(f"saved in {out}; apply it with: dsv32-launch up {wanted.wish.inventory.path} --plan {out}")
     if planned.unreached:
+        view.problems(tuple(planned.unreached.values()))
         raise typer.Exit(Exit.HOSTS_FAILED)
     raise typer.Exit(Exit.CHANGES if planned else Exit.DONE)
 
@@ -141,7 +142,7 @@ def down(
             waves = flow.units_to_stop(wanted, limited)
             planned = flow.plan_down(fleet, wanted, waves)
             view.plan(planned, title=title(wanted))
-            problems = flow.unreached(planned)
+            problems = tuple(planned.unreached.values())
             if planned and (yes or asked("Stop?")):
                 run.plan(planned)
                 interrupt.changes_begin()

@@ -72,8 +72,8 @@ class TextView:
             self._out.print(plan_table(section))
             if self._verbose:
                 self._diffs(section)
-        for host, reason in plan.unreached.items():
-            self._err.print(Text(f"{host} was not reached: {reason}", style="red"))
+        for host, problem in plan.unreached.items():
+            self._err.print(Text(f"{host} was not reached: {problem.what}", style="red"))
         self._out.print(f"\n{summary(plan)}" if plan else summary(plan))
 
     def _diffs(self, section: Section) -> None:

@@ -13,7 +13,7 @@ from launcher.execute.planner import make_plan
 from launcher.execute.progress import Await, Progress
 from launcher.execute.surprise import remaining, same, surprises, unkept
 from launcher.model.plan import Change, Plan
-from launcher.model.problem import PlanRefusedError, Problem
+from launcher.model.problem import PlanRefusedError
 from launcher.model.role import Stage
 from launcher.model.run import Event, Listener
 from launcher.model.wish import Wanted
@@ -34,13 +34,7 @@ def apply(
     before each request: no new one is sent once it says yes.
     """
     progress = Progress(fleet, wanted, plan, listener, start_instance, interrupted)
-    for host, reason in plan.unreached.items():
-        problem = Problem(
-            what=f"{host} was not reached: {reason}",
-            where=host,
-            why="nothing was planned there, nor for instances that span it",
-            do=f"ssh {host}, then dsv32-launch up {wanted.wish.inventory.path}",
-        )
+    for host, problem in plan.unreached.items():
         progress.lose_host(host, problem)
     for number, stage in enumerate(plan.stages):
         if interrupted() or (stage == "router" and _too_few(progress)):

@@ -38,7 +38,7 @@ def make_plan(wanted: Wanted, observed: Observed) -> Plan:
         changes=_ordered(wanted, (c for c in changes if c.instance not in cut_off)),
         facts={host: facts_digest(facts) for host, facts in observed.facts.items()},
         data_digest=wanted.wish.data_digest,
-        unreached={host: problem.what for host, problem in observed.problems.items()},
+        unreached=dict(observed.problems),
     )
 
 

@@ -43,7 +43,7 @@ def plan_down(fleet: Fleet, wanted: Wanted, waves: Sequence[Sequence[Unit]]) -> 
         changes=tuple(c for u in units for c in stops(u, answers[u.host])),
         facts={},
         data_digest=wanted.wish.data_digest,
-        unreached={h: a.what for h, a in answers.items() if isinstance(a, Problem)},
+        unreached={h: a for h, a in answers.items() if isinstance(a, Problem)},
     )
 
 
@@ -66,14 +66,6 @@ def stops(unit: Unit, answer: Facts | Problem) -> tuple[Change, ...]:
         instance="" if stage == "router" else unit.owner,
     )
     return (change,)
-
-
-def unreached(plan: Plan) -> tuple[Problem, ...]:
-    """A Problem for each host that did not say what runs there."""
-    return tuple(
-        Problem(f"{host} was not reached: {reason}", host, "what runs there goes on", f"ssh {host}")
-        for host, reason in plan.unreached.items()
-    )
 
 
 def stop(

@@ -78,7 +78,10 @@ def up(fleet: Hands, wanted: Wanted, limit: Limit, approve: Approve, run: Run) -
     )
     if run.interrupted():
         return Result(planned, outcome)
-    findings = (*verify(fleet, wanted, limit, outcome, run), *check(fleet, here))
+    # a host that is lost has said so already
+    lost = {host for host, told in outcome.hosts.items() if told.problem}
+    checks = check(fleet, limited(here, here.steps.keys() - lost))
+    findings = (*verify(fleet, wanted, limit, outcome, run), *checks)
     return Result(planned, outcome, findings)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from launcher.model.problem import Problem
 from launcher.model.role import STAGES, Stage
 
 
@@ -81,8 +82,8 @@ class Plan:
     facts: Mapping[str, str]
     """Host → digest of its answers, but for what moves by itself (process ids, times)."""
     data_digest: str
-    unreached: Mapping[str, str] = field(default_factory=dict)
-    """Host → why it could not be observed; nothing is planned there."""
+    unreached: Mapping[str, Problem] = field(default_factory=dict)
+    """Host → what kept it from being observed; nothing is planned there."""
 
     def __bool__(self) -> bool:
         return bool(self.changes)

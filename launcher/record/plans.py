@@ -18,7 +18,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "digest": plan.digest,
         "data_digest": plan.data_digest,
         "facts": dict(plan.facts),
-        "unreached": dict(plan.unreached),
+        "unreached": {host: problem.what for host, problem in plan.unreached.items()},
         "changes": [change_document(c) for c in plan.changes],
     }
 
