@@ -1,7 +1,9 @@
 """Sandbox only: a vLLM plugin that lets the CPU build serve as prefill/decode instances over several hosts.
 
-Both changes can go when the releases named at them are left behind and their reasons are gone.
+Each change can go when the release named at it is left behind and its reason is gone.
 """
+
+import functools
 
 import torch
 import torch.distributed as dist
@@ -12,9 +14,11 @@ PROGRESS_DELAY_US = 1000
 def register():
     """Called by vLLM in each of its processes."""
     from vllm.distributed.device_communicators.cpu_communicator import CpuCommunicator
+    from vllm.model_executor.layers.fused_moe.experts.cpu_moe import CPUUnquantizedExperts
 
     CpuCommunicator.all_gatherv = all_gatherv
     CpuCommunicator.reduce_scatterv = reduce_scatterv
+    CPUUnquantizedExperts.apply = with_local_experts(CPUUnquantizedExperts.apply)
     let_nixl_sleep()
 
 
@@ -48,6 +52,24 @@ def reduce_scatterv(self, input_, dim=-1, sizes=None):
     dist.all_reduce(total, group=self.device_group)
     first = sum(rows[: self.rank_in_group])
     return total[first : first + rows[self.rank_in_group]].clone()
+
+
+# vLLM 0.32.0: the CPU kernel takes a global expert's number for a place in the weights of this rank, which has
+# but some: it reads beyond them, and answers with whatever lies there.
+
+
+def with_local_experts(apply):
+    """`apply` for the experts of this rank; those of others add nothing here, and all in their own."""
+
+    @functools.wraps(apply)
+    def apply_local(self, *, topk_weights, topk_ids, expert_map, **others):
+        if expert_map is not None:
+            places = expert_map[topk_ids.long()]
+            topk_weights = topk_weights.masked_fill(places < 0, 0)
+            topk_ids = places.clamp(min=0).to(topk_ids.dtype)
+        return apply(self, topk_weights=topk_weights, topk_ids=topk_ids, expert_map=expert_map, **others)
+
+    return apply_local
 
 
 def let_nixl_sleep():
