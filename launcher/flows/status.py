@@ -103,7 +103,10 @@ def journal_probe(state: ProcessState) -> Probe:
 
 
 def reason(answer: Facts | Problem, probe: Probe, engine: Engine) -> str:
-    """The first error line of the last start, or its last line; empty if somebody stopped it."""
+    """The first error line of the last start, else how systemd saw it fail, else its last line.
+
+    Empty if somebody stopped it.
+    """
     journal = answer if isinstance(answer, Problem) else answer[probe]
     if isinstance(journal, Problem):
         return journal.what
@@ -114,8 +117,11 @@ def reason(answer: Facts | Problem, probe: Probe, engine: Engine) -> str:
         return ""
     lines = [Line(e["time"], e["message"]) for e in entries if e["pid"] != systemd_pid]
     error = first_error({probe.args[0]: lines}, engine)
-    last = next((line.text.strip() for line in reversed(lines) if line.text.strip()), "")
-    return error.text if error else last
+    if error:
+        return error.text
+    told = (e["message"].partition(": ")[2] for e in entries if e["pid"] == systemd_pid)
+    killed = next((text for text in told if text.startswith("Main process exited")), "")
+    return killed or next((line.text.strip() for line in reversed(lines) if line.text.strip()), "")
 
 
 def last_start(entries: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
