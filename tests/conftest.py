@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["engine_hosts"]
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(

@@ -1,18 +1,21 @@
-"""The real parsers accept each of our command lines; DSV32_ENGINE_PYTHON is an engine environment's Python.
+"""The real parsers accept each of our command lines.
 
-Any release that configs/engines describes will do: its own sample inventories are tried.
+They are asked on a host of the engine tests, or, where DSV32_ENGINE_PYTHON names an engine environment's
+Python, here. Any release that configs/engines describes will do: its own sample inventories are tried.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from engine_hosts import LEADER
 from packaging.version import Version
 from samples import ROOT, SAMPLES, sample
 
@@ -21,10 +24,8 @@ from launcher.model.profile import Engine
 from launcher.resolve import resolve
 
 PYTHON = os.environ.get("DSV32_ENGINE_PYTHON", "")
-pytestmark = [
-    pytest.mark.contract,
-    pytest.mark.skipif(not PYTHON, reason="DSV32_ENGINE_PYTHON names no engine environment's Python"),
-]
+PROGRAMS = ("tests/contract/parse_argv.py", "scripts/snapshot-flags")
+pytestmark = pytest.mark.contract
 WRONG = (
     ["model", "--no-such-flag"],
     ["model", "--kv-transfer-config", '{"kv_connector":"NixlConnector","kv_role":"kv_bothh"}'],
@@ -56,6 +57,22 @@ class Answer:
     wrong: tuple[str | None, ...]
 
 
+@dataclass(frozen=True)
+class Environment:
+    """An engine environment, and how a program of it is run."""
+
+    programs: Path
+    checkout: Path
+    """Where it sees PROGRAMS."""
+    enter: Callable[[Sequence[str]], Sequence[str]]
+
+    def run(self, program: str, *words: str, stdin: str = "") -> str:
+        argv = self.enter([str(self.programs / program), *words])
+        ran = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=600, check=False)
+        assert ran.returncode == 0, ran.stderr[-2000:]
+        return ran.stdout
+
+
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> list[Sample]:
     made = []
@@ -69,19 +86,26 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> list[Sample]:
 
 
 @pytest.fixture(scope="module")
-def answer(samples: list[Sample]) -> Answer:
+def environment(samples: list[Sample], request: pytest.FixtureRequest) -> Environment:
+    if PYTHON:
+        return Environment(Path(PYTHON).parent, ROOT, tuple)
+    request.getfixturevalue("first_up")
+    host = request.getfixturevalue("service").host(LEADER)
+    for program in PROGRAMS:
+        copy = host.place.nvme / "contract" / program
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / program, copy)
+    (path,) = {s.deployment.environment_path for s in samples if s.name == "sandbox-dp2"}
+    return Environment(Path(path) / "bin", Path("/nvme/contract"), host.enter)
+
+
+@pytest.fixture(scope="module")
+def answer(samples: list[Sample], environment: Environment) -> Answer:
     """One process for all lines: nearly all of its 20 s are imports."""
     lines = dict(line for s in samples for line in s.lines())
-    asked = subprocess.run(
-        [PYTHON, str(Path(__file__).with_name("parse_argv.py"))],
-        input=json.dumps([*lines.values(), *WRONG]),
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert asked.returncode == 0, asked.stderr[-2000:]
-    told = json.loads(asked.stdout.splitlines()[-1])
+    parse = str(environment.checkout / PROGRAMS[0])
+    said = environment.run("python", parse, stdin=json.dumps([*lines.values(), *WRONG]))
+    told = json.loads(said.splitlines()[-1])
     errors = told["errors"]
     return Answer(
         told["version"].partition("+")[0],
@@ -119,14 +143,11 @@ def test_the_snapshot_of_its_options_is_the_same(samples: list[Sample], answer: 
     assert own(samples, answer)[0].engine.options == answer.options
 
 
-def test_the_router_takes_its_flags(samples: list[Sample]) -> None:
-    program = Path(PYTHON).with_name("vllm-router")
-    if not program.exists():
-        pytest.skip(f"no {program}")
-    shown = subprocess.run([str(program), "--help"], capture_output=True, text=True, timeout=120, check=True)
+def test_the_router_takes_its_flags(samples: list[Sample], environment: Environment) -> None:
+    shown = environment.run("vllm-router", "--help")
     for one in samples:
         flags = {a.flag for r in one.deployment.routers for a in r.arguments}
-        assert flags <= set(shown.stdout.replace("[", " ").replace("]", " ").split()), one.name
+        assert flags <= set(shown.replace("[", " ").replace("]", " ").split()), one.name
 
 
 def test_snapshots_exist_for_every_engine() -> None:
