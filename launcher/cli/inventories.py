@@ -91,12 +91,13 @@ def inventory(
     from launcher.flows.ansible import host_variables, listing
     from launcher.load import inventory_schema, load
 
+    indent = None if json_lines else 2
     if schema:
-        typer.echo(json.dumps(inventory_schema(), indent=2))
+        typer.echo(json.dumps(inventory_schema(), indent=indent))
         return
     read = load(chosen_inventory(inventory), data_dir=data_dir).inventory
     if ansible or all_hosts or host:
-        typer.echo(json.dumps(host_variables(read, host) if host else listing(read), indent=2))
+        typer.echo(json.dumps(host_variables(read, host) if host else listing(read), indent=indent))
         return
     view = choose(json_lines=json_lines)
     for one in read.hosts.values():

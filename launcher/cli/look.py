@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 def status(
     inventory: InventoryArgument = None,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Look again every few seconds.")] = False,
-    every_s: Annotated[float, typer.Option("--every", metavar="S", help="Seconds between two looks.")] = 5.0,
+    every_s: Annotated[
+        float, typer.Option("--every", metavar="S", min=0.1, max=3600, help="Seconds between two looks.")
+    ] = 5.0,
     data_dir: DataDir = None,
     json_lines: JsonLines = False,
 ) -> None:
@@ -77,7 +79,7 @@ def logs(
     inventory: InventoryOption = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new lines.")] = False,
     lines: Annotated[
-        int, typer.Option("--lines", "-n", metavar="N", help="The last N lines of each unit.")
+        int, typer.Option("--lines", "-n", metavar="N", min=0, help="The last N lines of each unit.")
     ] = 100,
     since: Annotated[
         str,

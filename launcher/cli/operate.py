@@ -53,7 +53,7 @@ def plan(
     if offline:
         view.offline(here)
     if out:
-        out.write_text(saved_text(planned), encoding="utf-8")
+        write_plan(out, saved_text(planned))
         view.say(f"saved in {out}; apply it with: dsv32-launch up {wanted.wish.inventory.path} --plan {out}")
     if planned.unreached:
         view.problems(tuple(planned.unreached.values()))
@@ -82,7 +82,7 @@ def up(
     from launcher.cli.context import connected, reached
 
     approval_possible(yes=yes or bool(saved))
-    saved_plan = saved.read_text(encoding="utf-8") if saved else ""
+    saved_plan = read_plan(saved) if saved else None
     with reached(inventory, data_dir, ahead=not limit) as (wanted, connections):
         from launcher.cli.interrupt import Interrupt
         from launcher.cli.output import choose
@@ -97,9 +97,9 @@ def up(
 
             def approve(planned: Plan) -> bool:
                 view.plan(planned, title=title(wanted))
-                if saved_plan:
+                if saved_plan is not None:
                     refuse_if_moved(saved_plan, planned, path=str(saved))
-                if planned and not (yes or saved_plan) and not asked("Apply?"):
+                if planned and not (yes or saved) and not asked("Apply?"):
                     return False
                 run.plan(planned)
                 interrupt.changes_begin()
@@ -178,6 +178,26 @@ def title(wanted: Wanted) -> str:
     if stack.engine_version:
         words.append(f"vLLM {stack.engine_version}")
     return " · ".join([*words, count(len(wanted.steps), "host")])
+
+
+def read_plan(path: Path) -> str:
+    """The text of a saved plan; InputError where no text can be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = (error.strerror or "not readable").lower() if isinstance(error, OSError) else "not UTF-8"
+        do = "name a file that dsv32-launch plan --out wrote"
+        raise InputError(Problem(f"cannot read the plan: {reason}", where=str(path), do=do)) from None
+
+
+def write_plan(path: Path, text: str) -> None:
+    """Save a plan; InputError where that cannot be."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        reason = (error.strerror or "not writable").lower()
+        problem = Problem(f"cannot save the plan: {reason}", where=str(path), do="name another file")
+        raise InputError(problem) from None
 
 
 def approval_possible(*, yes: bool) -> None:

@@ -30,7 +30,7 @@ class Running:
 
     def __init__(self, wish: Wish, view: View, *, flow: str) -> None:
         """Opens the run's folder."""
-        self._view = view
+        self._view: View | None = view
         self._exit_code = Exit.DONE
         self._problems: Sequence[Problem] = ()
         self.journal: Journal = open_journal(
@@ -48,9 +48,13 @@ class Running:
         return self.journal.run.id
 
     def listen(self, event: Event) -> None:
-        """Write it down, then show it."""
+        """Write it down, then show it; hosts are not left half changed because nobody listens any more."""
         self.journal(event)
-        self._view.event(event)
+        if self._view:
+            try:
+                self._view.event(event)
+            except OSError:  # `| head`, a terminal that went away, a full disk
+                self._view = None
 
     def plan(self, plan: Plan) -> None:
         """Keep the plan that was approved."""
@@ -75,7 +79,7 @@ class Running:
         elif error is not None:
             self._exit_code = Exit.HOSTS_FAILED
         self.journal.end(self._exit_code, self._problems)
-        if isinstance(error, Exception) and not isinstance(error, LauncherError):
+        if isinstance(error, Exception) and not isinstance(error, (LauncherError, BrokenPipeError)):
             path = self.journal.folder / "traceback.txt"
             path.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
             raise BugInRunError(path) from error

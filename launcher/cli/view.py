@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from rich.console import Console
+import rich.console
 from rich.table import Table
 from rich.text import Text
 
@@ -31,6 +32,14 @@ JOB_LINE_EVERY_S = 5.0
 PIPE_WIDTH = 400
 LOUD = frozenset({"change-failed", "host-failed", "instance-failed"})
 QUIET = frozenset({"run-started", "run-ended", "observed", "planned", "change-started"})
+
+
+class Console(rich.console.Console):
+    """rich's, but who no longer listens is told of by the exception that it is."""
+
+    def on_broken_pipe(self) -> None:
+        """Rich itself would end the process, with exit code 1."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 class TextView:

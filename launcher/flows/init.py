@@ -11,6 +11,7 @@ from launcher.load import Data
 from launcher.load.data import roots_of
 from launcher.load.profile import Choice, read_layout
 from launcher.load.ranges import expand
+from launcher.load.rules import cluster_problems
 from launcher.load.wording import count
 from launcher.model.inventory import PoolName
 from launcher.model.problem import InputError, Problem
@@ -48,7 +49,10 @@ class Shape:
 
 
 def init_text(start: Start, shape: Shape, *, data_dir: Path | None = None) -> str:
-    """An inventory that says what each line is for. InputError if the hosts are too few for the layout."""
+    """An inventory that says what each line is for. InputError if the hosts are too few for the layout,
+    or the cluster cannot be called so."""
+    if problems := tuple(cluster_problems(start.cluster, "CLUSTER")):
+        raise InputError(*problems)
     pools = dict(start.pools or share(tuple(start.hosts), shape.layout, data_dir=data_dir))
     pools.setdefault("router", tuple(start.hosts)[:1])
     return "\n".join((*_head(start, shape), *_hosts(start), *_pools(pools), *_tail()))

@@ -88,10 +88,17 @@ def verify(stack: Stack, at: Path) -> tuple[Problem, ...]:
     folder = folder_of(stack, at)
     try:
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        files = {name: dict(entry) for name, entry in record["files"].items()}
+        complete = LOCK in files and all("sha256" in entry for entry in files.values())
     except OSError:
         what = f"stack {stack.name} is not built, or its first build did not end"
         return (Problem(what, where=str(folder), do=_again(stack, at)),)
-    return tuple(_wrong(record["files"], stack, folder, again=_again(stack, at)))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        complete = False
+    if not complete:
+        what = f"the record of stack {stack.name} is damaged"
+        return (Problem(what, where=str(folder / RECORD), do=_again(stack, at)),)
+    return tuple(_wrong(files, stack, folder, again=_again(stack, at)))
 
 
 def _record(stack: Stack, folder: Path, digests: Mapping[str, str]) -> int:
@@ -117,7 +124,14 @@ def _wrong(
         path = folder / name
         if not path.exists():
             yield Problem(f"{path.name} is missing", where=str(path), do=again)
-        elif (found := sha256_of(path)) != entry["sha256"]:
+            continue
+        try:
+            found = sha256_of(path)
+        except OSError as error:
+            reason = (error.strerror or "input/output error").lower()
+            yield Problem(f"{path.name} cannot be read: {reason}", where=str(path), do=again)
+            continue
+        if found != entry["sha256"]:
             what = f"{path.name} has sha256 {found[:12]}, built was {entry['sha256'][:12]}"
             yield Problem(what, where=str(path), do=again)
 
@@ -134,8 +148,14 @@ def _no_lock(stack: Stack) -> Problem:
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Hold the stack's folder: two builds would remove what the other has just fetched."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as held:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        held = (folder / ".lock").open("w")
+    except OSError as error:
+        reason = (error.strerror or "not writable").lower()
+        do = "give --to a folder that you may write to"
+        raise InputError(Problem(f"cannot build there: {reason}", where=str(folder), do=do)) from None
+    with held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

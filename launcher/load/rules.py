@@ -23,9 +23,7 @@ VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 
 def file_problems(file: InventoryFile, document: Document) -> Iterator[Problem]:
     """All that can be seen in the inventory alone."""
-    if not CLUSTER.fullmatch(file.cluster):
-        what = f"cluster `{file.cluster}` is not lower-case letters, digits and `-`"
-        yield Problem(what, where=document.place(("cluster",)), do="rename it, for instance `prod`")
+    yield from cluster_problems(file.cluster, document.place(("cluster",)))
     for kind in ("hardware", "model") if file.layout else ():
         if not getattr(file, kind):
             what = f"`{kind}` is missing, layout `{file.layout}` serves"
@@ -35,6 +33,13 @@ def file_problems(file: InventoryFile, document: Document) -> Iterator[Problem]:
     yield from _ssh_problems(file, document)
     yield from name_problems(file.settings.values(), file.environment.values())
     yield from source_problems(file.secrets)
+
+
+def cluster_problems(cluster: str, where: str) -> Iterator[Problem]:
+    """A fleet's name becomes part of names of files and labels."""
+    if not CLUSTER.fullmatch(cluster):
+        what = f"cluster `{cluster}` is not lower-case letters, digits and `-`"
+        yield Problem(what, where=where, do="rename it, for instance `prod`")
 
 
 def profile_problems(profile: Profile) -> Iterator[Problem]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from launcher import __version__
 from launcher.model.plan import Plan
-from launcher.model.problem import Problem
+from launcher.model.problem import InputError, Problem
 from launcher.model.run import Event, RunRecord
 from launcher.model.secret import Secret
 from launcher.record.plans import FORMAT, plan_document
@@ -95,13 +95,19 @@ def open_journal(
     now = datetime.now(timezone.utc)
     stem = f"{now:%Y%m%dT%H%M%SZ}-{flow}"
     number = 1
-    while True:
-        name = stem if number == 1 else f"{stem}-{number}"
-        try:
-            (runs / name).mkdir(parents=True)
-            break
-        except FileExistsError:
-            number += 1
+    try:
+        runs.mkdir(parents=True, exist_ok=True)
+        while True:
+            name = stem if number == 1 else f"{stem}-{number}"
+            try:
+                (runs / name).mkdir()
+                break
+            except FileExistsError:
+                number += 1
+    except OSError as error:
+        what = f"cannot keep the record of this run: {(error.strerror or 'not writable').lower()}"
+        do = "go to a folder that you may write to, or set DSV32_RUNS to one"
+        raise InputError(Problem(what, where=str(runs.absolute()), do=do)) from None
     came_from = os.environ.get("SSH_CONNECTION", "").partition(" ")[0]
     run = RunRecord(
         id=name,

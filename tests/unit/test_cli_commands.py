@@ -131,6 +131,52 @@ def test_limit_names_what_is_unknown(inventory: Path, tmp_path: Path) -> None:
     assert "did you mean `gpu01`?" in told.stderr
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan", "--offline", "--out", "."),
+        ("plan", "--offline", "--out", "nowhere/plan"),
+        ("up", "--plan", "nowhere"),
+        ("up", "--plan", "."),
+        ("up", "--plan", "binary"),
+        ("init", "a b", "--hosts", "gpu[1-6]"),
+        ("stack", "build", "sandbox-cpu", "--to", "binary"),
+        ("status", "--watch", "--every", "-1"),
+        ("logs", "-n", "-1"),
+    ],
+    ids=" ".join,
+)
+def test_an_argument_that_cannot_be_is_no_bug_of_ours(
+    words: tuple[str, ...], inventory: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    done = launch(*words, folder=tmp_path)
+    assert done.returncode == Exit.INPUT_WRONG, done.stderr
+    assert "bug" not in done.stderr
+
+
+def test_what_is_written_may_have_nowhere_to_go(inventory: Path, tmp_path: Path) -> None:
+    def plan(redirection: str, **variables: str) -> tuple[int, str]:
+        command = f"exec {sys.executable} -m launcher.cli.main plan --offline {redirection}"
+        done = subprocess.run(
+            ["sh", "-c", command],
+            cwd=tmp_path,
+            env={**os.environ, **PLAIN, **variables},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        return done.returncode, done.stderr
+
+    assert plan(">&-") == (Exit.CHANGES, "")
+    assert plan("", PYTHONIOENCODING="ascii") == (Exit.CHANGES, "")
+    for form in ("", "--json"):
+        code, told = plan(f"{form} >/dev/full")
+        assert code == Exit.HOSTS_FAILED
+        assert told.startswith("error: this machine cannot write: no space left on device\n")
+
+
 def test_a_bug_of_ours_is_one_line_and_a_file(tmp_path: Path) -> None:
     (tmp_path / "runs" / "r1").mkdir(parents=True)
     (tmp_path / "runs" / "r1" / "run.json").write_text("{}")

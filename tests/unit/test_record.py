@@ -105,3 +105,12 @@ def test_runs_are_listed_and_told_again_also_one_that_was_killed(tmp_path: Path)
     assert show_run(environment, first.run.id).text() == (first.folder / "report.md").read_text()
     with pytest.raises(InputError, match="no run is called nonsense"):
         show_run(environment, "nonsense")
+
+
+def test_a_folder_that_cannot_hold_runs_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere" / "at all")
+    for name in ("file", "dangling"):
+        with pytest.raises(InputError) as raised:
+            journal_in(tmp_path / name)
+        assert raised.value.problems[0].where == str(tmp_path / name)

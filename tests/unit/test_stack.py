@@ -255,6 +255,11 @@ def test_a_stack_is_built_verified_and_every_damage_named(lock: Path, tmp_path: 
     assert all("stack build x --to" in p.do for p in stack.verify(wanted, shared))
     stack.build(wanted, shared, events.append, data=data)
     assert stack.verify(wanted, shared) == ()
+    for damaged in ("{", "[]", '{"files": {}}', '{"files": {"requirements.lock": 1}}'):
+        (built.folder / "stack.json").write_text(damaged)
+        assert [p.what for p in stack.verify(wanted, shared)] == ["the record of stack x is damaged"]
+    stack.build(wanted, shared, events.append, data=data)
+    assert stack.verify(wanted, shared) == ()
 
 
 def test_a_stack_without_a_lock_says_so(tmp_path: Path) -> None:
