@@ -54,12 +54,12 @@ class Fleet:
         `connections` that were entered before are left to whoever did; without, the fleet is to be entered.
         """
         self._settings = wish.inventory.ssh
-        self._connections = connections or Connections(wish)
+        self.connections = connections or Connections(wish)
         self._by = {"who": runs_as, "run": run_id, "from": socket.gethostname()}
         self._locked: set[str] = set()
 
     def __enter__(self) -> Fleet:
-        self._connections.__enter__()
+        self.connections.__enter__()
         return self
 
     def __exit__(
@@ -138,11 +138,11 @@ class Fleet:
 
     def traffic(self) -> dict[str, tuple[int, int]]:
         """Bytes sent to and received from each host so far, SSH included."""
-        return self._connections.traffic()
+        return self.connections.traffic()
 
     def close(self) -> None:
         """Hang up everywhere; agents end between two ops and let go of their locks."""
-        self._connections.close()
+        self.connections.close()
 
     def _ask(self, host: str, probes: tuple[Probe, ...], within_s: float) -> Facts:
         frame = {"ask": [(p.kind, p.args) for p in probes]}
@@ -160,7 +160,7 @@ class Fleet:
         return None if reply.get("held") else Holder(host, reply["holder"])
 
     def _session(self, host: str) -> Session:
-        return self._connections.session(host, again=host not in self._locked)
+        return self.connections.session(host, again=host not in self._locked)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from launcher.sandbox import Sandbox, SandboxHost
 from launcher.sandbox.base import SUDO_PASSWORD
 
 pytestmark = pytest.mark.fleet
+ROOT = Path(__file__).parents[2]
 WHO = (Probe("command", (("id", "-un"), 5)),)
 QUIET_RUN = (
     *(Probe("path", (f"/opt/peer/d{i}/f{i}.bin",)) for i in range(20)),
@@ -122,6 +124,60 @@ def test_a_run_without_changes_moves_less_than_20_kb(sandbox: Sandbox) -> None:
         assert not [a for a in facts.values() if isinstance(a, Unknown)]
         sent, received = fleet.traffic()["h01"]
     assert sent + received < bytes_of(host) - before < 20_000
+
+
+def quiet_inventory(sandbox: Sandbox, folder: Path) -> Path:
+    """Thirty pieces of state for h01 and h02, in a role and a stack of their own."""
+    line = "  f{0}: {{kind: file, path: /opt/quiet/{0}, content: '{0} {{{{ host.name }}}}'}}"
+    steps = [line.format(i) for i in range(25)]
+    text = "[Service]\\nExecStart=/bin/sleep infinity\\n"
+    steps += [f'  u{i}: {{kind: unit, name: quiet{i}.service, content: "{text}"}}' for i in range(3)]
+    steps += ["  user: {kind: user, name: quiet}", "  cron: {kind: package, names: [procps]}"]
+    files = {
+        "roles/quiet/role.yaml": "about: Quiet.\nstage: host\nsteps:\n" + "\n".join(steps),
+        "configs/stacks/quiet.yaml": "about: Quiet.\nroles: [quiet]\n",
+        "inventory.yaml": "cluster: quiet\nstack: quiet\npaths: {shared: /gpfs, local: /nvme}\n"
+        f"ssh: {{config: {sandbox.ssh_config}}}\nhosts:\n  h01: {{}}\n  h02: {{}}\n",
+    }
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    return folder / "inventory.yaml"
+
+
+def test_a_whole_up_takes_one_connection_and_one_channel_and_without_changes_few_bytes(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    inventory, host = quiet_inventory(sandbox, tmp_path), sandbox.host("h01")
+    words = ("up", str(inventory), "--data-dir", str(tmp_path), "--yes")
+    command = [sys.executable, "-m", "launcher.cli.main", *words]
+    runs = {**os.environ, "DSV32_RUNS": str(tmp_path / "runs")}
+
+    def up() -> str:
+        done = subprocess.run(command, cwd=ROOT, env=runs, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    with verbose_sshd(host) as said:
+        assert "64 of 64 changes made" in up()
+        assert (said("Accepted publickey"), said("Starting session")) == (1, 1)
+    before = bytes_of(host)
+    with verbose_sshd(host) as said:
+        assert "0 of 0 changes made" in up()
+        assert (said("Accepted publickey"), said("Starting session")) == (1, 1)
+    assert bytes_of(host) - before < 20_000
+
+
+def test_what_goes_wrong_ahead_of_time_is_told_to_whoever_asks(sandbox: Sandbox) -> None:
+    sandbox.host("h02").cut(silent=False)
+    with fleet_of(sandbox, connect_within_s=3) as fleet, verbose_sshd(sandbox.host("h01")) as said:
+        fleet.connections.open_ahead(["h01", "h02"])
+        answers = who(fleet, "h01", "h02")
+        assert answers["h01"] == "root"
+        assert isinstance(answers["h02"], Problem)
+        sandbox.host("h02").heal()
+        assert who(fleet, "h01", "h02") == {"h01": "root", "h02": "root"}
+        assert said("Accepted publickey") == 1
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,8 @@ def reduce_scatterv(self, input_, dim=-1, sizes=None):
     return total[first : first + rows[self.rank_in_group]].clone()
 
 
-# vLLM 0.32.0: the CPU kernel takes a global expert's number for a place in the weights of this rank, which has
-# but some: it reads beyond them, and answers with whatever lies there.
+# vLLM 0.32.0: the CPU kernel takes a global expert's number for a place in the weights of this rank, which
+# has but some: it reads beyond them, and answers with whatever lies there.
 
 
 def with_local_experts(apply):
