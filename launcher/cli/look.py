@@ -107,11 +107,13 @@ def logs(
     wanted = read_wanted(inventory, data_dir)
     units = units_of(deployment_of(wanted), target)
     failed = False
+    told: tuple[Problem, ...] = ()
     with connected(wanted) as fleet:
         for found in flow.follow(fleet, units, selection):
             for entry in found.entries:
                 view.result("line", entry, line_of(entry))
-            view.problems(found.problems)
+            view.problems(tuple(p for p in found.problems if p not in told))
+            told = found.problems
             failed = failed or bool(found.problems)
             if not follow:
                 break

@@ -66,7 +66,7 @@ def rows(changes: Iterable[Change]) -> Iterator[Row]:
 def summary(plan: Plan) -> str:
     """`4 changes on 3 hosts, 1 instance restarts.`"""
     if not plan:
-        return "No changes."
+        return "No changes on the hosts that answered." if plan.unreached else "No changes."
     hosts = {c.host for c in plan.changes}
     words = [f"{count(len(plan.changes), 'change')} on {count(len(hosts), 'host')}"]
     by_action = sorted((c.action.name, c.instance) for c in plan.changes if c.instance)

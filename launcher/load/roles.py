@@ -55,7 +55,8 @@ class CheckFile:
 def read_roles(stack: Stack, data: Data, problems: Collector) -> tuple[Role, ...]:
     """The stack's roles in the order in which they are applied. Roles that are not there are left out."""
     known = data.names("roles", holding="role.yaml")
-    names = [name for name in stack.roles if name in known]
+    names = [name for name in dict.fromkeys(stack.roles) if name in known]
+    problems.keep(_repeated(stack))
     read = [problems.attempt(partial(read_role, name, data)) for name in names]
     roles = {role.name: role for role in read if role is not None}
     if len(roles) < len(stack.roles):
@@ -153,6 +154,13 @@ def _files(folder: Path) -> Iterator[Path]:
     """Plain files of a folder; hidden ones are an editor's."""
     if folder.is_dir():
         yield from (p for p in sorted(folder.iterdir()) if p.is_file() and not p.name.startswith("."))
+
+
+def _repeated(stack: Stack) -> Iterator[Problem]:
+    for name in dict.fromkeys(stack.roles):
+        if stack.roles.count(name) > 1:
+            what = f"role `{name}` is listed {stack.roles.count(name)} times"
+            yield Problem(what, where=stack.source, do="keep one of them: `needs` says the order")
 
 
 def _need_problems(roles: Mapping[str, Role], stack: Stack) -> Iterator[Problem]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar, Union
 
 import pydantic
+from annotated_types import Predicate
 from pydantic_core import ErrorDetails
 
 from launcher.load.document import Location
@@ -164,6 +165,8 @@ def _expected(hint: Any) -> str:
     core = bare(hint)
     origin, inner = typing.get_origin(core), typing.get_args(core)
     bounds = _bounds(hint)
+    if rule := _rule(hint):
+        return rule
     if core is int and {"ge", "le"} <= bounds.keys():
         return f"a whole number from {bounds['ge']} to {bounds['le']}"
     if core is int:
@@ -182,6 +185,13 @@ def _bounds(hint: Any) -> dict[str, Any]:
     """Ge and Le of an Annotated hint."""
     notes = typing.get_args(hint)[1:] if typing.get_origin(hint) is typing.Annotated else ()
     return {key: getattr(note, key) for note in notes for key in ("ge", "le") if hasattr(note, key)}
+
+
+def _rule(hint: Any) -> str:
+    """The rule that a Predicate of an Annotated hint says of itself."""
+    notes = typing.get_args(hint)[1:] if typing.get_origin(hint) is typing.Annotated else ()
+    rules = [note.func.__doc__ or "" for note in notes if isinstance(note, Predicate)]
+    return rules[0][:1].lower() + rules[0][1:].rstrip(".") if rules else ""
 
 
 def _shown(value: object) -> str:

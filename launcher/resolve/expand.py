@@ -16,6 +16,7 @@ from launcher.model.wish import Wanted, Wish
 from launcher.resolve.params import Param, read_params
 from launcher.steps import KINDS, WITHOUT_HANDS
 
+PATH_KINDS = frozenset({"absent", "file", "folder", "link"})
 Values: TypeAlias = Mapping[str, object]
 
 
@@ -66,6 +67,7 @@ def expand(wish: Wish, deployment: Deployment | None) -> Wanted:
 
     steps = on_hosts({role.name: _drafts(role, role.steps, problems) for role in roles})
     checks = on_hosts({role.name: _drafts(role, role.checks, problems) for role in roles})
+    problems.update(dict.fromkeys(p for each in steps.values() for p in _disputed(each)))
     if problems:
         raise InputError(*problems)
     return Wanted(wish, deployment, steps, checks)
@@ -180,6 +182,20 @@ def _subjects(step: RoleStep, host: Host, deployment: Deployment | None) -> Iter
         yield from (Subject(host, process=p) for p in deployment.processes_on(host.name))
     elif deployment:
         yield from (Subject(host, router=r) for r in deployment.routers if r.host == host.name)
+
+
+def _disputed(steps: tuple[Step, ...]) -> Iterator[Problem]:
+    """Paths that two steps of a host want in two ways: each run would undo what the one before did."""
+    first: dict[str, Step] = {}
+    for step in steps:
+        if step.kind not in PATH_KINDS:
+            continue
+        other = first.setdefault(step.want.path, step)
+        if (other.kind, other.want) != (step.kind, step.want):
+            what = f"steps {other.id} and {step.id} want {step.want.path} in two ways"
+            yield Problem(
+                what, where=step.source, why=f"the other is at {other.source}", do="keep one of them"
+            )
 
 
 def _depends(step: RoleStep, instance: str, made: Mapping[tuple[str, str], Any]) -> str:

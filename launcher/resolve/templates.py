@@ -36,7 +36,14 @@ class Template:
             return self.compiled.render(values)
         except jinja2.UndefinedError as error:
             raise InputError(self._problem(str(error.message), error.__traceback__, values)) from None
-        except (TypeError, ValueError) as error:
+        except (
+            jinja2.TemplateError,
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            TypeError,
+            ValueError,
+        ) as error:
             raise InputError(self._problem(str(error), error.__traceback__, values)) from None
 
     def _problem(self, text: str, trace: TracebackType | None, values: Mapping[str, object]) -> Problem:

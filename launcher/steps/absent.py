@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from launcher.model.facts import Facts, Probe
 from launcher.model.plan import Action, Draft, Op
 from launcher.steps import attributes
+from launcher.steps.attributes import AbsolutePath
 
 
 @dataclass(frozen=True, slots=True)
 class Params:
     """Whatever is at `path` goes; a folder with all that is in it."""
 
-    path: str
+    path: AbsolutePath
 
 
 def probes(want: Params) -> tuple[Probe, ...]:

@@ -17,7 +17,13 @@ def is_mode(text: str) -> bool:
     return re.fullmatch("[0-7]{4}", text) is not None
 
 
+def is_path(text: str) -> bool:
+    """An absolute path: `/etc/x.conf`."""
+    return text.startswith("/") and text.isprintable() and not {"", ".", ".."} & {*text[1:].split("/")}
+
+
 Mode: TypeAlias = Annotated[str, Predicate(is_mode)]
+AbsolutePath: TypeAlias = Annotated[str, Predicate(is_path)]
 
 
 class Owned(Protocol):

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.plan import Action, Draft, Op
 from launcher.steps import attributes, texts
-from launcher.steps.attributes import Mode
+from launcher.steps.attributes import AbsolutePath, Mode
 
 
 @dataclass(frozen=True, slots=True)
 class Params:
     """A file whose content is exactly `content`."""
 
-    path: str
+    path: AbsolutePath
     content: str | bytes = field(repr=False)
     """The content itself; resolve has rendered `template:` or read `file:` into it. Bytes: no text."""
     mode: Mode = "0644"

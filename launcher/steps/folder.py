@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from launcher.model.facts import Facts, Probe
 from launcher.model.plan import Action, Draft, Op
 from launcher.steps import attributes
-from launcher.steps.attributes import Mode
+from launcher.steps.attributes import AbsolutePath, Mode
 
 
 @dataclass(frozen=True, slots=True)
 class Params:
     """A folder; what is in it is not looked at."""
 
-    path: str
+    path: AbsolutePath
     mode: Mode = "0755"
     owner: str = "root"
     group: str = "root"

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from launcher.model.facts import Facts, Probe
 from launcher.model.plan import Action, Draft, Op
 from launcher.steps import attributes
+from launcher.steps.attributes import AbsolutePath
 
 
 @dataclass(frozen=True, slots=True)
 class Params:
     """A symbolic link at `path` with the text `target`."""
 
-    path: str
+    path: AbsolutePath
     target: str
 
 

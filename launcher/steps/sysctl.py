@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.plan import Action, Draft, Op
+from launcher.steps.attributes import AbsolutePath
 
 
 @dataclass(frozen=True, slots=True)
 class Params:
     """One `key = value` line of `file` (in /etc/sysctl.d), and the running kernel's value."""
 
-    file: str
+    file: AbsolutePath
     key: str
     value: str
 

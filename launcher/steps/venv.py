@@ -9,6 +9,7 @@ from annotated_types import Ge
 
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.plan import Draft
+from launcher.steps.attributes import AbsolutePath
 from launcher.steps.jobs import Job, draft
 
 
@@ -16,7 +17,7 @@ from launcher.steps.jobs import Job, draft
 class Params:
     """An environment at `path`; complete when `path`/.complete holds the lock's sha256."""
 
-    path: str
+    path: AbsolutePath
     python: str
     """The interpreter it is made with: `/usr/bin/python3.11`."""
     lock: str

@@ -12,6 +12,7 @@ from annotated_types import Ge
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.plan import Draft
 from launcher.steps import texts
+from launcher.steps.attributes import AbsolutePath
 from launcher.steps.jobs import Job, draft
 
 MANIFEST_BYTES = 4 << 20
@@ -24,7 +25,7 @@ class Params:
     """Files under `path`; complete when the manifest recorded there at publication is `manifest`, and every
     file has the size it says."""
 
-    path: str
+    path: AbsolutePath
     origin: str
     """Folder that the host sees (shared file system) to copy from."""
     manifest: str

@@ -164,6 +164,11 @@ def test_roles_that_cannot_be_sorted_or_read(folder: Path, needs: str, message: 
     assert wrong(folder, GOOD) == [message]
 
 
+def test_a_role_listed_twice_is_no_stack_without_roles(folder: Path) -> None:
+    with_roles(folder, "os-base", "os-base")
+    assert wrong(folder, GOOD) == ["current.yaml:1 role `os-base` is listed 2 times"]
+
+
 def test_role_parameters_stay_text(folder: Path) -> None:
     role(
         folder, "a", "stage: host\nsteps:\n  p: {kind: package, names: {haproxy: 2.10}, fresh: true, none: }"

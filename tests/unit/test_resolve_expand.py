@@ -117,6 +117,11 @@ def test_problems_of_all_roles_and_hosts_come_at_once_and_once(tmp_path: Path) -
             "step bad/step of kind file has restart_on",
         ),
         ("{kind: folder, path: /a, owner: b, ownr: c}", "unknown key `ownr`"),
+        ('{kind: file, path: /a, content: "{{ 1 / 0 }}"}', "template: division by zero"),
+        ("{kind: folder, path: a/b}", "`path` is `a/b`, expected an absolute path: `/etc/x.conf`"),
+        ("{kind: absent, path: /}", "`path` is `/`, expected an absolute path: `/etc/x.conf`"),
+        ("{kind: absent, path: /a/../b}", "`path` is `/a/../b`, expected an absolute path: `/etc/x.conf`"),
+        ("{kind: folder, path: /a, mode: 9}", "`mode` is `9`, expected four octal digits: `0644`"),
     ],
 )
 def test_what_a_step_may_not_say(tmp_path: Path, step: str, what: str) -> None:
@@ -126,6 +131,16 @@ def test_what_a_step_may_not_say(tmp_path: Path, step: str, what: str) -> None:
     assert problem.what == what
     assert problem.where.endswith("roles/bad/role.yaml:4")
     assert problem.do
+
+
+def test_two_steps_may_not_want_one_path_in_two_ways(tmp_path: Path) -> None:
+    steps = "a: {kind: folder, path: /x}\n  b: {kind: folder, path: /x}\n  c: {kind: absent, path: /x}"
+    with pytest.raises(InputError) as raised:
+        resolve(with_roles(tmp_path, bad=f"about: test\nstage: host\nsteps:\n  {steps}\n"))
+    (problem,) = raised.value.problems
+    assert problem.what == "steps bad/a and bad/c want /x in two ways"
+    assert problem.where.endswith("role.yaml:6")
+    assert problem.why.endswith("role.yaml:4")
 
 
 def test_without_a_layout_hosts_are_provisioned_and_nothing_serves(tmp_path: Path) -> None:
