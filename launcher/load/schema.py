@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
+import inspect
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping
@@ -102,7 +103,7 @@ def _problem(wanted: Any, error: ErrorDetails, place: Place, given: Iterable[str
     if error["type"] == "too_short":
         least = error["ctx"]["min_length"]
         return Problem(f"`{name}`{here} has too few entries, expected {least} or more", where, do="add to it")
-    expected = _expected(hint)
+    expected = _rule(hint) if error["type"] == "predicate_failed" else _expected(hint)
     return Problem(f"`{name}`{here} is {_shown(found)}, expected {expected}", where, do=f"write {expected}")
 
 
@@ -176,6 +177,14 @@ def _expected(hint: Any) -> str:
         return "a list"
     words = {bool: "true or false", float: "a number", str: "text"}
     return words.get(core, "keys and values")
+
+
+def _rule(hint: Any) -> str:
+    """What a Predicate of an Annotated hint asks for: the first sentence of its function's docstring."""
+    notes = typing.get_args(hint)[1:] if typing.get_origin(hint) is typing.Annotated else ()
+    texts = [inspect.getdoc(note.func) for note in notes if hasattr(note, "func")]
+    text = next(filter(None, texts), _expected(hint)).partition("\n")[0].rstrip(".")
+    return text[0].lower() + text[1:]
 
 
 def _bounds(hint: Any) -> dict[str, Any]:
