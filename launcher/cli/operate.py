@@ -113,7 +113,7 @@ def up(
     view.problems(result.problems)
     if result.outcome:
         view.say(f"{result.outcome.done} of {result.outcome.planned} changes made")
-        view.say(f"next: {result.outcome.next_command}")
+        view.say(f"next: {result.outcome.next_command}" + (f" --data-dir {data_dir}" if data_dir else ""))
     raise typer.Exit(result.exit_code)
 
 

@@ -14,7 +14,7 @@ from launcher.execute.progress import Await, Progress
 from launcher.execute.surprise import remaining, same, surprises, unkept
 from launcher.model.plan import Change, Plan
 from launcher.model.problem import PlanRefusedError
-from launcher.model.role import Stage
+from launcher.model.role import STAGES, Stage
 from launcher.model.run import Event, Listener
 from launcher.model.wish import Wanted
 
@@ -41,7 +41,22 @@ def apply(
             break
         changes = plan.stage(stage) if number == 0 else _still_needed(progress, stage)
         _run_stage(progress, stage, progress.left(changes))
+    if progress.done and not interrupted():
+        _look_back(progress)
     return progress.outcome()
+
+
+def _look_back(progress: Progress) -> None:
+    """What was applied last must hold too: a unit that ended as soon as it had started, for one."""
+    seen = observe(progress.fleet, progress.wanted, _changed_hosts(progress))
+    now = make_plan(progress.wanted, Observed(seen.facts, progress.lost_hosts))
+    for host, problem in {**unkept(progress.done, now, STAGES), **seen.problems}.items():
+        progress.lose_host(host, problem)
+
+
+def _changed_hosts(progress: Progress) -> list[str]:
+    planned = dict.fromkeys(c.host for c in progress.plan.changes)
+    return [host for host in planned if host not in progress.lost_hosts]
 
 
 def _too_few(progress: Progress) -> bool:
@@ -63,15 +78,14 @@ def _run_stage(progress: Progress, stage: Stage, changes: tuple[Change, ...]) ->
 def _still_needed(progress: Progress, stage: Stage) -> tuple[Change, ...]:
     """The stage's changes, recomputed from what its hosts say now: fewer than planned, never others."""
     planned = progress.plan.changes
-    hosts = [h for h in dict.fromkeys(c.host for c in planned) if h not in progress.lost_hosts]
-    seen = observe(progress.fleet, progress.wanted, hosts)
+    seen = observe(progress.fleet, progress.wanted, _changed_hosts(progress))
     for host, problem in seen.problems.items():
         progress.lose_host(host, problem)
     now = make_plan(progress.wanted, Observed(seen.facts, progress.lost_hosts))
     unforeseen = surprises(planned, now)
     if unforeseen:
         raise PlanRefusedError(*unforeseen)
-    for host, problem in unkept(progress.done, now, stage).items():
+    for host, problem in unkept(progress.done, now, STAGES[: STAGES.index(stage)]).items():
         progress.lose_host(host, problem)
     needed = remaining(planned, now, stage)
     keys = {same(c) for c in needed}

@@ -91,7 +91,8 @@ class Progress:
     @property
     def next_command(self) -> str:
         """Re-running is resuming; after success one looks."""
-        verb = "up" if self.problems or self.interrupted() else "status"
+        look = "status" if self.wanted.deployment else "check"
+        verb = "up" if self.problems or self.interrupted() else look
         return f"dsv32-launch {verb} {self.wanted.wish.inventory.path}"
 
     def outcome(self) -> Outcome:

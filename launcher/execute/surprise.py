@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from launcher.execute.planner import LIFE
 from launcher.model.plan import Change, Plan
 from launcher.model.problem import Problem
-from launcher.model.role import STAGES, Stage
+from launcher.model.role import Stage
 
 
 def same(change: Change) -> tuple[str, ...]:
@@ -38,10 +38,9 @@ def surprises(planned: Iterable[Change], now: Plan) -> tuple[Problem, ...]:
     )
 
 
-def unkept(applied: Iterable[Change], now: Plan, stage: Stage) -> Mapping[str, Problem]:
-    """Host → a step of an earlier stage that was applied and still differs; health judges instances."""
+def unkept(applied: Iterable[Change], now: Plan, stages: Collection[Stage]) -> Mapping[str, Problem]:
+    """Host → a step of these stages that was applied and still differs; health judges instances."""
     keys = {same(c) for c in applied}
-    earlier = STAGES[: STAGES.index(stage)]
     return {
         c.host: Problem(
             what=f"{c.subject} was applied and is still {c.before}, wanted {c.after}",
@@ -50,5 +49,5 @@ def unkept(applied: Iterable[Change], now: Plan, stage: Stage) -> Mapping[str, P
             do=f"ssh {c.host} and look, or correct the step: {c.because}",
         )
         for c in reversed(now.changes)
-        if c.stage in earlier and not c.instance and same(c) in keys
+        if c.stage in stages and not c.instance and same(c) in keys
     }

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
+import inspect
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar, Union
 
 import pydantic
-from annotated_types import Predicate
 from pydantic_core import ErrorDetails
 
 from launcher.load.document import Location
@@ -103,7 +103,7 @@ def _problem(wanted: Any, error: ErrorDetails, place: Place, given: Iterable[str
     if error["type"] == "too_short":
         least = error["ctx"]["min_length"]
         return Problem(f"`{name}`{here} has too few entries, expected {least} or more", where, do="add to it")
-    expected = _expected(hint)
+    expected = _rule(hint) if error["type"] == "predicate_failed" else _expected(hint)
     return Problem(f"`{name}`{here} is {_shown(found)}, expected {expected}", where, do=f"write {expected}")
 
 
@@ -165,8 +165,6 @@ def _expected(hint: Any) -> str:
     core = bare(hint)
     origin, inner = typing.get_origin(core), typing.get_args(core)
     bounds = _bounds(hint)
-    if rule := _rule(hint):
-        return rule
     if core is int and {"ge", "le"} <= bounds.keys():
         return f"a whole number from {bounds['ge']} to {bounds['le']}"
     if core is int:
@@ -181,17 +179,18 @@ def _expected(hint: Any) -> str:
     return words.get(core, "keys and values")
 
 
+def _rule(hint: Any) -> str:
+    """What a Predicate of an Annotated hint asks for: the first sentence of its function's docstring."""
+    notes = typing.get_args(hint)[1:] if typing.get_origin(hint) is typing.Annotated else ()
+    texts = [inspect.getdoc(note.func) for note in notes if hasattr(note, "func")]
+    text = next(filter(None, texts), _expected(hint)).partition("\n")[0].rstrip(".")
+    return text[0].lower() + text[1:]
+
+
 def _bounds(hint: Any) -> dict[str, Any]:
     """Ge and Le of an Annotated hint."""
     notes = typing.get_args(hint)[1:] if typing.get_origin(hint) is typing.Annotated else ()
     return {key: getattr(note, key) for note in notes for key in ("ge", "le") if hasattr(note, key)}
-
-
-def _rule(hint: Any) -> str:
-    """The rule that a Predicate of an Annotated hint says of itself."""
-    notes = typing.get_args(hint)[1:] if typing.get_origin(hint) is typing.Annotated else ()
-    rules = [note.func.__doc__ or "" for note in notes if isinstance(note, Predicate)]
-    return rules[0][:1].lower() + rules[0][1:].rstrip(".") if rules else ""
 
 
 def _shown(value: object) -> str:

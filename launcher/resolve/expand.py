@@ -148,6 +148,14 @@ def _drafts(role: Role, steps: tuple[RoleStep, ...], problems: dict[Problem, Non
             what = f"step {role.name}/{step.name} of kind {step.kind} has restart_on"
             problems[Problem(what, where=step.source, do="only units restart: remove the line")] = None
             continue
+        words = names - {"depends"} | ({"template", "file"} if "content" in names else set())
+        unknown = [name for name in step.params if name not in words]
+        for name in unknown:
+            known = words | ({"kind", "each"} | ({"restart_on"} if "depends" in names else set()))
+            what = f"unknown parameter `{name}` in step {role.name}/{step.name} of kind {step.kind}"
+            problems[Problem(what, where=step.params[name].source, do=near(name, known))] = None
+        if unknown:
+            continue
         try:
             params = read_params(role, step, has_content="content" in names)
         except InputError as error:

@@ -7,7 +7,7 @@ import json
 import posixpath
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from types import TracebackType
 
 import jinja2
@@ -59,6 +59,18 @@ class Template:
         )
 
 
+class Unknown(jinja2.StrictUndefined):
+    """A name that leads nowhere, told in our words: which thing has it not, and what it has."""
+
+    @property
+    def _undefined_message(self) -> str:
+        thing = self._undefined_obj
+        if not is_dataclass(thing):
+            return str(super()._undefined_message)
+        known = ", ".join(f.name for f in fields(thing))
+        return f"`{type(thing).__name__.lower()}` has no `{self._undefined_name}`, it has {known}"
+
+
 def is_template(text: str) -> bool:
     """Whether rendering could change a text."""
     return "{{" in text or "{%" in text or "{#" in text
@@ -85,7 +97,7 @@ def compiled(text: str, path: str, line: int = 1) -> Template:
 @functools.cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        undefined=jinja2.StrictUndefined,
+        undefined=Unknown,
         keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,

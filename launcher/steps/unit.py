@@ -14,6 +14,8 @@ from launcher.steps import file, texts
 FOLDER = "/etc/systemd/system"
 SERVICE = re.compile(r"^\[Service\]$", re.MULTILINE)
 RUNS = ("active", "activating", "reloading", "refreshing")
+ENDED_AGAIN = "auto-restart"
+"""systemd's word for a unit that has ended and waits for its next try; it counts as `activating`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def life(want: Params, action: Action, *, together: bool = False) -> tuple[Op, .
 def restart(want: Params, facts: Facts, because: str) -> Draft | None:
     """A RESTART for a reason outside the unit itself; None where it does not run."""
     have = facts[probe(want)]
-    if isinstance(have, Unknown) or have["active"] not in RUNS:
+    if isinstance(have, Unknown) or not _runs(have):
         return None
     ops = life(want, Action.RESTART)
     return Draft(Action.RESTART, want.name, _state(have), _target(want), ops, because=because)
@@ -119,7 +121,7 @@ def _boot(want: Params, have: Mapping[str, Any]) -> Iterator[Draft]:
 
 
 def _life(want: Params, have: Mapping[str, Any], *, rewritten: bool) -> Iterator[Draft]:
-    runs = have["active"] in RUNS
+    runs = _runs(have)
     if want.state == "stopped":
         if runs:
             yield Draft(Action.STOP, want.name, _state(have), "stopped", life(want, Action.STOP))
@@ -132,8 +134,14 @@ def _life(want: Params, have: Mapping[str, Any], *, rewritten: bool) -> Iterator
         yield Draft(Action.RESTART, want.name, _state(have), _target(want), life(want, Action.RESTART))
 
 
+def _runs(have: Mapping[str, Any]) -> bool:
+    return have["active"] in RUNS and have.get("sub") != ENDED_AGAIN
+
+
 def _state(have: Mapping[str, Any]) -> str:
     """What the unit does now, in a word or two."""
+    if have.get("sub") == ENDED_AGAIN:
+        return "ending again and again"
     if have["active"] in RUNS:
         return f"release {have['release']}" if have["release"] else "running"
     if have["active"] == "failed":

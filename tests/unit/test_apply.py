@@ -130,7 +130,22 @@ def test_a_host_with_nothing_planned_gets_nothing_sent() -> None:
     plan = make_plan(wanted, observe(fleet, wanted))
     fleet.log.clear()
     apply(fleet, wanted, plan, quiet, start_instance=lambda i: None)
-    assert fleet.log == [("h1", "put /etc/app/app.conf")]
+    assert fleet.log == [("h1", "put /etc/app/app.conf"), ("h1", "ask")]
+
+
+def test_a_unit_that_ends_as_soon_as_it_started_is_told() -> None:
+    fleet, wanted = fleet_of(HOSTS), wanted_of()
+
+    def ends(host: str) -> None:
+        for unit_ in fleet.tables[host].units.values():
+            if host == "h5" and unit_.active == "active":
+                unit_.active = "failed"
+
+    fleet.before = ends
+    outcome = up(fleet, wanted)
+    assert outcome.exit_code is Exit.HOSTS_FAILED
+    (problem,) = outcome.problems
+    assert problem.what.startswith("dsv32-router.service was applied and is still failed")
 
 
 def test_what_was_not_in_the_plan_stops_the_run() -> None:

@@ -100,7 +100,7 @@ def test_problems_of_all_roles_and_hosts_come_at_once_and_once(tmp_path: Path) -
         ("roles/last/role.yaml:5", "unknown kind `uint`"),
         (
             "roles/last/role.yaml:6",
-            "template: 'launcher.model.inventory.Host object' has no attribute 'nme'",
+            "template: `host` has no `nme`, it has name, address, interface, source",
         ),
     }
     assert len(raised.value.problems) == len(told)
@@ -116,12 +116,15 @@ def test_problems_of_all_roles_and_hosts_come_at_once_and_once(tmp_path: Path) -
             "{kind: file, path: /a, content: x, restart_on: [step]}",
             "step bad/step of kind file has restart_on",
         ),
-        ("{kind: folder, path: /a, owner: b, ownr: c}", "unknown key `ownr`"),
         ('{kind: file, path: /a, content: "{{ 1 / 0 }}"}', "template: division by zero"),
         ("{kind: folder, path: a/b}", "`path` is `a/b`, expected an absolute path: `/etc/x.conf`"),
         ("{kind: absent, path: /}", "`path` is `/`, expected an absolute path: `/etc/x.conf`"),
         ("{kind: absent, path: /a/../b}", "`path` is `/a/../b`, expected an absolute path: `/etc/x.conf`"),
         ("{kind: folder, path: /a, mode: 9}", "`mode` is `9`, expected four octal digits: `0644`"),
+        (
+            "{kind: folder, path: /a, owner: b, ownr: c}",
+            "unknown parameter `ownr` in step bad/step of kind folder",
+        ),
     ],
 )
 def test_what_a_step_may_not_say(tmp_path: Path, step: str, what: str) -> None:

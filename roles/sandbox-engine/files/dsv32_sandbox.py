@@ -9,6 +9,7 @@ import torch
 import torch.distributed as dist
 
 PROGRESS_DELAY_US = 1000
+SPIN_S = 0.002
 
 
 def register():
@@ -20,6 +21,7 @@ def register():
     CpuCommunicator.reduce_scatterv = reduce_scatterv
     CPUUnquantizedExperts.apply = with_local_experts(CPUUnquantizedExperts.apply)
     let_nixl_sleep()
+    let_readers_sleep()
 
 
 # vLLM 0.32.0: experts over several data-parallel ranks need these two, and the CPU communicator has neither;
@@ -83,3 +85,11 @@ def let_nixl_sleep():
         return make_agent(name, config)
 
     nixlBind.nixlAgent = patient_agent
+
+
+def let_readers_sleep():
+    """vLLM 0.32.0 polls for a second after each message between its processes: on a machine of two cores, six
+    processes that wait for each other keep each other from running, and a token takes a second."""
+    from vllm.distributed.device_communicators.shm_broadcast import SpinCondition
+
+    SpinCondition.__init__ = functools.partialmethod(SpinCondition.__init__, busy_loop_s=SPIN_S)
