@@ -24,6 +24,9 @@ from launcher.remote.session import Session
 T = TypeVar("T")
 HOSTS_AT_ONCE = 128
 LOCK_WITHIN_S = 30.0
+LOCK_GRACE_S = 1.0
+"""An agent whose controller was killed ends with its op: a run that follows at once waits so long for it."""
+LOCK_RETRY_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +157,11 @@ class Fleet:
 
     def _lock(self, host: str) -> Holder | None:
         holder = {**self._by, "pid": os.getpid()}
+        until = time.monotonic() + LOCK_GRACE_S
         reply = self._session(host).request({"lock": holder}, within_s=LOCK_WITHIN_S)
+        while "holder" in reply and time.monotonic() < until:
+            time.sleep(LOCK_RETRY_S)
+            reply = self._session(host).request({"lock": holder}, within_s=LOCK_WITHIN_S)
         if "error" in reply:
             raise LauncherError(faults.op_failed(host, "lock", reply["error"]))
         return None if reply.get("held") else Holder(host, reply["holder"])
