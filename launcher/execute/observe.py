@@ -41,5 +41,9 @@ def observe(fleet: Hands, wanted: Wanted, hosts: Iterable[str] | None = None) ->
 
 def questions_of(steps: Iterable[Step]) -> tuple[Probe, ...]:
     """The probes of one host's steps, each once, and the one for units that no step names any more."""
-    probes = [p for step in steps for p in KINDS[step.kind].probes(step.want)]
-    return tuple(dict.fromkeys([*probes, UNITS_OF_OURS]))
+    return tuple(dict.fromkeys([*probes_of(steps), UNITS_OF_OURS]))
+
+
+def probes_of(steps: Iterable[Step]) -> tuple[Probe, ...]:
+    """The probes of steps or checks, each once."""
+    return tuple(dict.fromkeys(p for step in steps for p in KINDS[step.kind].probes(step.want)))

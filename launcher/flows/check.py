@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from launcher.execute.hands import Hands
+from launcher.execute.observe import probes_of
 from launcher.model.facts import Facts
 from launcher.model.finding import Finding, Severity
 from launcher.model.problem import Problem
@@ -15,11 +16,7 @@ from launcher.steps import KINDS
 
 def check(fleet: Hands, wanted: Wanted) -> tuple[Finding, ...]:
     """A finding for each check of each host, in the inventory's order."""
-    questions = {
-        host: tuple(dict.fromkeys(p for step in steps for p in KINDS[step.kind].probes(step.want)))
-        for host, steps in wanted.checks.items()
-        if steps
-    }
+    questions = {host: probes_of(checks) for host, checks in wanted.checks.items() if checks}
     answers = fleet.ask(questions, within_s=wanted.wish.inventory.ssh.answer_within_s)
     return tuple(
         finding
