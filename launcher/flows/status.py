@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
-from launcher.health.errors import Line, first_error
+from launcher.health.errors import Line, first_error, last_start, systemd_pid, told_by_systemd
 from launcher.health.hands import Hands, look_within_s
 from launcher.health.state import (
     ProcessState,
@@ -16,7 +15,6 @@ from launcher.health.state import (
     router_questions,
     router_state,
 )
-from launcher.health.watch import systemd_pid
 from launcher.model.deployment import Deployment
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.problem import Problem
@@ -122,14 +120,3 @@ def reason(answer: Facts | Problem, probe: Probe, engine: Engine) -> str:
     told = (e["message"].partition(": ")[2] for e in entries if e["pid"] == systemd_pid)
     killed = next((text for text in told if text.startswith("Main process exited")), "")
     return killed or next((line.text.strip() for line in reversed(lines) if line.text.strip()), "")
-
-
-def last_start(entries: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """The entries since the unit's last start: systemd forgets the invocation of a unit that ended well."""
-    starts = [n for n, e in enumerate(entries) if told_by_systemd(e, "Starting ")]
-    return entries[starts[-1] :] if starts else entries
-
-
-def told_by_systemd(entry: Mapping[str, Any], words: str) -> bool:
-    """Is this systemd's own line about the unit, with these words first?"""
-    return entry["pid"] == systemd_pid and str(entry["message"]).startswith(words)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from launcher.model.profile import Engine
+
+# a unit's journal also holds what systemd says about it
+systemd_pid = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +50,14 @@ def first_error(logs: Mapping[str, Iterable[Line]], engine: Engine) -> FirstErro
 def alternatives(patterns: tuple[str, ...]) -> re.Pattern[str]:
     """One pattern that matches where any of these does; nothing, if there are none."""
     return re.compile("|".join(f"(?:{p})" for p in patterns) if patterns else r"(?!)")
+
+
+def last_start(entries: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """The entries since the unit's last start: systemd forgets the invocation of a unit that ended well."""
+    starts = [n for n, e in enumerate(entries) if told_by_systemd(e, "Starting ")]
+    return entries[starts[-1] :] if starts else entries
+
+
+def told_by_systemd(entry: Mapping[str, Any], words: str) -> bool:
+    """Is this systemd's own line about the unit, with these words first?"""
+    return entry["pid"] == systemd_pid and str(entry["message"]).startswith(words)

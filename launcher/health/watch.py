@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from launcher.health.errors import Line, first_error
+from launcher.health.errors import Line, first_error, last_start, systemd_pid
 from launcher.health.phases import Progress, advance, behind, budget_s
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.problem import Problem
@@ -17,8 +17,6 @@ silent_for_s = 15.0
 # a healthy API process answers in milliseconds; a longer wait would only hold up the other answers
 answer_within_s = 2
 lines_at_once = 5000
-# a unit's journal also holds what systemd says about it
-systemd_pid = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,8 @@ def questions(member: Member, engine: Engine) -> tuple[Probe, ...]:
 def journal_probe(member: Member) -> Probe | None:
     """The new lines of its log; none before its invocation is known.
 
-    systemd forgets the invocation of a unit that ended well: what is left then are the unit's last lines.
+    systemd forgets the invocation of a unit that ended well: what is left then are the unit's last lines,
+    of which those since its last start count.
     """
     unit = member.progress.process.unit
     if member.invocation:
@@ -98,8 +97,9 @@ def hear(member: Member, facts: Facts | Problem, engine: Engine, now_s: float) -
     for answer in (unit, journal):
         if isinstance(answer, Unknown):
             return replace(member, silence=answer.reason)
-    fresh = tuple(Line(e["time"], e["message"]) for e in journal["entries"])
-    own = (Line(e["time"], e["message"]) for e in journal["entries"] if e["pid"] != systemd_pid)
+    entries = journal["entries"] if member.invocation else last_start(journal["entries"])
+    fresh = tuple(Line(e["time"], e["message"]) for e in entries)
+    own = (Line(e["time"], e["message"]) for e in entries if e["pid"] != systemd_pid)
     progress = advance(member.progress, own, engine.phases, now_s)
     answers = [facts[ready_probe(url, engine)] for url in api_urls(member)]
     ready = bool(answers) and all(not isinstance(a, Unknown) and a.get("status") == 200 for a in answers)

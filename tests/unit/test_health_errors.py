@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from samples import sample
 
 from launcher.health.errors import Line, first_error
+from launcher.health.phases import Progress
+from launcher.health.watch import Member, hear, questions
+from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.profile import Engine
+from launcher.resolve import resolve
 
 DATA = Path(__file__).parent / "data"
 STAMP = re.compile(r"\d\d-\d\d (\d\d):(\d\d):(\d\d)")
@@ -64,3 +69,28 @@ def test_of_several_hosts_the_earliest_error_counts(engine: Engine) -> None:
 
     assert error is not None
     assert (error.host, error.text) == ("gpu04", "torch.OutOfMemoryError: CUDA out of memory")
+
+
+def test_an_earlier_start_is_not_blamed_when_systemd_forgot_the_invocation(tmp_path: Path) -> None:
+    """Of a unit that ended well only the whole journal is left; the lines of its last start count."""
+    wanted = resolve(sample("sandbox-dp2", tmp_path))
+    engine = wanted.wish.profile.engine
+    assert wanted.deployment
+    assert engine
+    process = wanted.deployment.instance("decode-0").processes[0]
+    member = Member(Progress(process, 0, since_s=0.0), 0.0, unit={"active": "inactive"})
+    asked = questions(member, engine)
+    texts = [
+        (1, "Starting decode-0..."),
+        (7, "ValueError: what the start before it died of"),
+        (1, "Starting decode-0..."),
+        (9, "RuntimeError: a peer of the group is gone"),
+    ]
+    entries = [{"time": float(n), "message": text, "pid": pid} for n, (pid, text) in enumerate(texts)]
+    answers: dict[Probe, Any] = {p: Unknown("down") for p in asked}
+    answers[asked[0]] = {"active": "inactive", "invocation": "", "result": "success", "exit_status": 0}
+    answers[asked[-1]] = {"entries": entries, "cursor": "c"}
+    heard = hear(member, Facts(process.host, answers), engine, 1.0)
+    error = first_error({process.host: heard.lines}, engine)
+    assert error
+    assert error.text == "RuntimeError: a peer of the group is gone"
