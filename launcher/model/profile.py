@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from annotated_types import Ge, Le, MinLen
 
+from launcher.model.architecture import Architecture
+
 Json: TypeAlias = "bool | int | float | str | list[Any] | dict[str, Any] | None"
 Port: TypeAlias = Annotated[int, Ge(1), Le(65535)]
 Style: TypeAlias = Literal["internal", "hybrid", "external"]
@@ -41,6 +43,8 @@ class Hardware:
     """0: no GPU; ranks have no device (the sandbox)."""
     gpu: str = ""
     gpu_memory_gib: float = 0.0
+    capability: str = ""
+    """CUDA compute capability, `9.0`: which attention kernels it has, and how many heads they want."""
     settings: SettingsByPool = field(default_factory=dict)
     environment: SettingsByPool = field(default_factory=dict)
     source: str = ""
@@ -55,6 +59,7 @@ class Model:
     served_name: str
     folder: str
     """Folder under `paths.shared`/models and, staged, under `paths.local`/models; holds manifest.json."""
+    architecture: Architecture | None = None
     settings: SettingsByPool = field(default_factory=dict)
     environment: SettingsByPool = field(default_factory=dict)
     source: str = ""

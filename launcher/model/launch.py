@@ -1,0 +1,42 @@
+"""Launch: one `vllm serve` as lint and fit see it, resolved by us or read from a foreign file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from launcher.model.profile import Hardware, Model, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One process's command line and environment, with the file line that set each of them.
+
+    Unknown is not the same as absent: an empty `version`, or a `model` or `hardware` of None, is unknown, and
+    what depends on it cannot be told.
+    """
+
+    name: str
+    """`decode-0 on gpu05`, or what the foreign file calls it."""
+    flags: Settings
+    """By vLLM's long flag name without dashes, as written: short forms made long, `--no-x` is x: false,
+    a bare flag true, `--a.b 1` and JSON one mapping {b: "1"}. Not translated between releases."""
+    variables: Settings
+    source: str
+    """`file:line` where it begins."""
+    version: str = ""
+    """vLLM release, `0.14.1`; empty: unknown."""
+    model: Model | None = None
+    hardware: Hardware | None = None
+    instance: str = ""
+    """Launches of the same instance make one engine; empty: it stands alone."""
+    pool: str = ""
+    """prefill, decode, or empty: not disaggregated or not known."""
+    disaggregated: bool | None = None
+    """Is it one side of a P/D deployment? None: cannot be told."""
+    hosts: int | None = None
+    """Hosts of its instance; None: cannot be told."""
+    unit: Mapping[str, str] | None = None
+    """Directives of its systemd unit (LimitMEMLOCK, Restart, …); None: it is not started by a unit we see."""
+    accepted: Mapping[str, str] = field(default_factory=dict)
+    """Rule id → why its finding is accepted here."""

@@ -1,0 +1,53 @@
+"""Sla, Workload: what a service must keep, and the load under which it must; knows no measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, TypeAlias
+
+from annotated_types import Ge
+
+Statistic: TypeAlias = Literal["mean", "p50", "p90", "p95", "p99"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One bound of a service level: at most, or at least."""
+
+    at_most: float | None = None
+    at_least: float | None = None
+    of: Statistic = "mean"
+    """The article's are means."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sla:
+    """configs/slas/<name>.yaml. Names of limits: ttft_ms, tpot_ms, prefill_tokens_per_s_per_gpu,
+    tokens_per_s."""
+
+    name: str
+    about: str
+    limits: Mapping[str, Limit]
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """configs/workloads/<name>.yaml: one load for `vllm bench serve`."""
+
+    name: str
+    about: str
+    input_tokens: Annotated[int, Ge(1)]
+    output_tokens: Annotated[int, Ge(1)]
+    prompts: Annotated[int, Ge(1)]
+    concurrency: tuple[int, ...] = ()
+    """Each is one run; empty: unlimited."""
+    request_rate: float | None = None
+    """Requests a second; None: as fast as concurrency lets."""
+    sla: str = ""
+    target: Literal["service", "prefill", "decode"] = "service"
+    """Whom the load goes to: through the router, or to one pool alone."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """More options of `vllm bench serve`."""
+    source: str = ""
