@@ -1,11 +1,17 @@
-"""Severity, Finding: the verdict on something looked at; knows not how it was asked."""
+"""Severity, Finding, RuleFinding: the verdict on something looked at; knows not how it was asked."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Literal, TypeAlias
 
 from launcher.model.problem import Problem
+from launcher.model.rule import Severity as RuleSeverity
+
+State: TypeAlias = Literal["fires", "depends", "accepted"]
+"""fires: it is so; depends: it would be, if what is not known were as the rule says; accepted: it is so, and
+the inventory says why that is meant."""
 
 
 class Severity(IntEnum):
@@ -25,3 +31,29 @@ class Finding:
     subject: str
     text: str
     problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFinding:
+    """What one rule says of one or more launches, in the same words for all of them."""
+
+    rule: str
+    state: State
+    severity: RuleSeverity
+    launches: tuple[str, ...]
+    places: tuple[str, ...]
+    """`file:line` of the settings that it is about; of the launches where it is about something absent."""
+    what: str
+    why: str
+    fix: str
+    known_from: str
+    since: str = ""
+    until: str = ""
+    """The releases it holds for, as in the rule."""
+    because: str = ""
+    """depends: what is not known; accepted: the reason given."""
+
+    @property
+    def counts(self) -> bool:
+        """Is it a claim that nobody has accepted?"""
+        return self.state == "fires" and self.severity != "note"

@@ -35,10 +35,25 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Behaviour:
+    """Something that the engine decides by itself where no flag says it, over time."""
+
+    does: str
+    """One sentence, in our words: what is decided."""
+    values: Mapping[str, str]
+    """Release → what it decides from there on; `0` is the beginning."""
+    known_from: str
+    source: str = ""
+    """`file:line` of the behaviour."""
+
+
+@dataclass(frozen=True, slots=True)
 class History:
     """configs/history/vllm.yaml."""
 
     settings: Mapping[str, Entry]
     """By current flag name; JSON keys dotted: `eplb-config.use_async`."""
     variables: Mapping[str, Entry]
+    behaviours: Mapping[str, Behaviour] = field(default_factory=dict)
+    """By a name of ours, from configs/history/behaviours.yaml."""
     source: str = ""

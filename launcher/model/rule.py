@@ -24,14 +24,15 @@ class Reference:
     value: str = ""
 
 
-Operand: TypeAlias = "str | tuple[str, ...] | Reference"
+Operand: TypeAlias = str | tuple[str, ...] | Reference
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
     """One subject and its tests, or a combination of conditions. All tests given must hold.
 
-    A condition is true, false, or cannot be told, when its subject is unknown.
+    A condition is true, false, or cannot be told, when its subject is unknown. What is absent (not given, and
+    without a default that is known) is unlike everything, and passes no other test but `given: false`.
     """
 
     setting: str = ""
@@ -42,7 +43,7 @@ class Condition:
     value: str = ""
     """A quantity of launcher/lint/quantities.py (`heads_per_rank`)."""
     unit: str = ""
-    """A directive of the systemd unit (`LimitMEMLOCK`)."""
+    """A directive of the systemd unit (`LimitMEMLOCK`). Does not hold where no unit is seen."""
     of: Literal["", "prefill", "decode"] = ""
     """Scope pair: whose subject; empty: either's."""
     given: bool | None = None
@@ -95,8 +96,8 @@ class Rule:
     why: str
     """What happens then."""
     fix: str
-    source: str
-    """Where it is known from: an issue, a pull request, a file of a release, a paper, a run."""
+    known_from: str
+    """An issue, a pull request, a file of a release, a paper, a run."""
     fires: Annotated[tuple[Sample, ...], MinLen(1)]
     passes: Annotated[tuple[Sample, ...], MinLen(1)]
     """Near misses: as close to `fires` as can be, and right."""
@@ -107,5 +108,5 @@ class Rule:
     """First release it no longer holds for; empty: still true."""
     pools: tuple[Literal["prefill", "decode"], ...] = ()
     """Only these sides; empty: any launch."""
-    place: str = ""
+    source: str = ""
     """`file:line` of the rule."""
