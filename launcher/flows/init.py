@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from launcher.load import Data
+from launcher.load.choice import Choice, read
 from launcher.load.data import roots_of
-from launcher.load.profile import Choice, read_layout
 from launcher.load.ranges import expand
 from launcher.load.rules import cluster_problems
 from launcher.load.wording import count
 from launcher.model.inventory import PoolName
 from launcher.model.problem import InputError, Problem
+from launcher.model.profile import Layout
 
 POOLS: tuple[PoolName, ...] = ("prefill", "decode", "router")
 
@@ -76,7 +77,7 @@ def share(
 ) -> Mapping[PoolName, tuple[str, ...]]:
     """Hosts by pool: a third decodes, the rest prefills, in whole instances; the first one routes as well."""
     data = Data(roots_of(data_dir))
-    widths = read_layout(Choice(layout, "--layout"), data)
+    widths = read(Layout, Choice(layout, "--layout"), data)
     prefill, decode = widths.prefill.hosts_per_instance, widths.decode.hosts_per_instance
     if len(hosts) < prefill + decode:
         what = f"layout {layout} needs {prefill + decode} hosts, found {len(hosts)}"

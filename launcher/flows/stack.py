@@ -12,9 +12,10 @@ from pathlib import Path
 
 from launcher.flows import mirror, wheelhouse
 from launcher.flows.digests import sha256_of
+from launcher.load.choice import Choice
 from launcher.load.collect import Collector
 from launcher.load.data import Data
-from launcher.load.profile import Choice, read_stack
+from launcher.load.profile import read_stack
 from launcher.model.problem import InputError, LauncherError, Problem
 from launcher.model.profile import Stack
 from launcher.model.run import Event, Listener

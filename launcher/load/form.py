@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from annotated_types import Ge
 
+from launcher.load.choice import Choice
 from launcher.load.document import Document
-from launcher.load.profile import Choice
 from launcher.load.schema import fill, json_schema
 from launcher.model.inventory import Paths, PoolName, SshSettings
 from launcher.model.profile import Setting, Settings

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import partial
 from typing import TypeVar
 
+from launcher.load.choice import Choice, open_chosen, read
 from launcher.load.collect import Collector
 from launcher.load.data import Data, unknown
 from launcher.load.document import Document, Location
@@ -19,17 +19,9 @@ from launcher.model.profile import Engine, Hardware, Layout, Model, Profile, Rou
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A name of a file in configs/, and the line that chose it."""
-
-    name: str
-    where: str
-
-
 def read_stack(choice: Choice, data: Data, problems: Collector) -> tuple[Stack | None, Mapping[str, Choice]]:
     """A stack whose roles and lock file are there, and the engine and router that it chooses."""
-    document = problems.attempt(lambda: _open("stack", choice, data))
+    document = problems.attempt(lambda: open_chosen(Stack, choice, data))
     if document is None:
         return None, {}
     digest = problems.attempt(lambda: _lock_digest(document, data))
@@ -50,48 +42,26 @@ def read_stack(choice: Choice, data: Data, problems: Collector) -> tuple[Stack |
     return stack, {kind: Choice(name, document.place((kind,))) for kind, name in chosen.items() if name}
 
 
-def read_layout(choice: Choice, data: Data) -> Layout:
-    """One layout by itself."""
-    return _read("layout", Layout, choice, data)
-
-
 def read_profile(choices: Mapping[str, Choice], stack: Stack, data: Data, problems: Collector) -> Profile:
     """The files chosen by an inventory's `hardware`, `model` and `layout`, and by its stack."""
 
-    def chosen(kind: str, read: Callable[[Choice, Data], T]) -> T | None:
-        return problems.attempt(partial(read, choices[kind], data)) if kind in choices else None
+    def chosen(kind: str, wanted: type[T]) -> T | None:
+        return problems.attempt(partial(read, wanted, choices[kind], data)) if kind in choices else None
 
+    engine = choices.get("engine")
     return Profile(
         stack,
-        hardware=chosen("hardware", partial(_read, "hardware", Hardware)),
-        model=chosen("model", partial(_read, "model", Model)),
-        engine=chosen("engine", _read_engine),
-        layout=chosen("layout", read_layout),
-        router=chosen("router", partial(_read, "router", RouterKind)),
+        hardware=chosen("hardware", Hardware),
+        model=chosen("model", Model),
+        engine=problems.attempt(partial(_read_engine, engine, data)) if engine else None,
+        layout=chosen("layout", Layout),
+        router=chosen("router", RouterKind),
     )
-
-
-def _folder(kind: str) -> str:
-    return f"configs/{kind}" if kind == "hardware" else f"configs/{kind}s"
-
-
-def _open(kind: str, choice: Choice, data: Data) -> Document:
-    """One file of configs/, by a name that must be among those there: a name is never a path."""
-    known = data.names(_folder(kind), holding=".yaml")
-    path = data.find(f"{_folder(kind)}/{choice.name}.yaml") if choice.name in known else None
-    if path is None:
-        raise InputError(unknown(kind, choice.name, where=choice.where, known=known))
-    return data.document(path)
-
-
-def _read(kind: str, wanted: type[T], choice: Choice, data: Data) -> T:
-    document = _open(kind, choice, data)
-    return fill(wanted, document.values, place=document.place, given={"name": choice.name})
 
 
 def _read_engine(choice: Choice, data: Data) -> Engine:
     """An engine's file and its snapshot of options; what others will compile must be compilable."""
-    document = _open("engine", choice, data)
+    document = open_chosen(Engine, choice, data)
     given = {"name": choice.name, "options": _options(choice.name, data)}
     engine = fill(Engine, document.values, place=document.place, given=given)
     patterns: dict[Location, str] = {("phases", i, "pattern"): p.pattern for i, p in enumerate(engine.phases)}
