@@ -8,12 +8,24 @@ from dataclasses import dataclass, field
 from launcher.model.profile import Hardware, Model, Settings
 
 
+class Unknown(str):
+    """Text that the file does not tell, as it is written there: `$(hostname -i)`, or `--port` of `$PORT`.
+
+    A setting, or anything within a setting's JSON, whose value is one is given, and what it is cannot be told.
+
+    >>> isinstance(Unknown("$PORT"), str), isinstance("$PORT", Unknown)
+    (True, False)
+    """
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Launch:
     """One process's command line and environment, with the file line that set each of them.
 
     Unknown is not the same as absent: an empty `version`, or a `model` or `hardware` of None, is unknown, and
-    what depends on it cannot be told.
+    what depends on it cannot be told. A setting's value may be `Unknown`.
     """
 
     name: str
@@ -39,5 +51,9 @@ class Launch:
     """Hosts of its instance; None: cannot be told."""
     unit: Mapping[str, str] | None = None
     """Directives of its systemd unit (LimitMEMLOCK, Restart, …); None: it is not started by a unit we see."""
+    more_flags: bool = False
+    """The command line holds words that cannot be told: a flag that is not in `flags` may be given."""
+    more_variables: bool = False
+    """Variables come from where we cannot look: one that is not in `variables` may be given."""
     accepted: Mapping[str, str] = field(default_factory=dict)
     """Rule id → why its finding is accepted here."""
