@@ -10,7 +10,7 @@ from launcher.load.schema import near
 from launcher.load.ssh_config import host_name
 from launcher.model.inventory import Host, Inventory
 from launcher.model.problem import InputError, Problem
-from launcher.model.profile import Json
+from launcher.model.values import Json
 
 
 def listing(inventory: Inventory) -> dict[str, Json]:

@@ -13,8 +13,10 @@ from launcher.load.collect import Collector
 from launcher.load.data import Data, unknown
 from launcher.load.document import Document, Location
 from launcher.load.schema import fill
+from launcher.load.snapshot import parse_snapshot
 from launcher.model.problem import InputError, Problem
 from launcher.model.profile import Engine, Hardware, Layout, Model, Profile, RouterKind, Stack
+from launcher.model.snapshot import Snapshot
 
 T = TypeVar("T")
 
@@ -60,9 +62,9 @@ def read_profile(choices: Mapping[str, Choice], stack: Stack, data: Data, proble
 
 
 def _read_engine(choice: Choice, data: Data) -> Engine:
-    """An engine's file and its snapshot of options; what others will compile must be compilable."""
+    """An engine's file and its snapshot; what others will compile must be compilable."""
     document = open_chosen(Engine, choice, data)
-    given = {"name": choice.name, "options": _options(choice.name, data)}
+    given = {"name": choice.name, "snapshot": _snapshot(choice.name, data)}
     engine = fill(Engine, document.values, place=document.place, given=given)
     patterns: dict[Location, str] = {("phases", i, "pattern"): p.pattern for i, p in enumerate(engine.phases)}
     for word, texts in (("fatal", engine.fatal), ("ignore", engine.ignore)):
@@ -102,11 +104,10 @@ def _is_range(text: str) -> bool:
     return True
 
 
-def _options(engine: str, data: Data) -> frozenset[str]:
-    """Every long option in the engine's snapshot, one a line; none if there is no snapshot."""
-    path = data.find(f"configs/engines/{engine}.flags")
-    lines = data.text(path).split("\n") if path else []
-    return frozenset(line.strip() for line in lines if line.startswith("--"))
+def _snapshot(engine: str, data: Data) -> Snapshot | None:
+    """What the engine's release accepts, where a snapshot of it is there."""
+    path = data.find(f"configs/engines/{engine}.json")
+    return parse_snapshot(data.text(path), data.shown(path)) if path else None
 
 
 def _lock_digest(document: Document, data: Data) -> str:

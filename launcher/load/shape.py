@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, Union
 
 from launcher.load.document import Location, Plain
-from launcher.model.profile import Json, Setting
+from launcher.model.profile import Setting
+from launcher.model.values import Json
 
 Place: TypeAlias = Callable[[Location], str]
 """A location within the values → `file:line`."""

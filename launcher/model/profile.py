@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from annotated_types import Ge, Le, MinLen
 
 from launcher.model.architecture import Architecture
+from launcher.model.snapshot import Snapshot
+from launcher.model.values import Json
 
-Json: TypeAlias = "bool | int | float | str | list[Any] | dict[str, Any] | None"
 Port: TypeAlias = Annotated[int, Ge(1), Le(65535)]
 Style: TypeAlias = Literal["internal", "hybrid", "external"]
 
@@ -107,8 +108,8 @@ class Engine:
     """Variable of each process → the word it holds: address, interface or kv_port."""
     api_only: tuple[str, ...] = ()
     """Settings that a headless process refuses: left out of its command line."""
-    options: frozenset[str] = frozenset()
-    """Every long option the real parser accepts, from <name>.flags; empty: no snapshot, nothing refused."""
+    snapshot: Snapshot | None = None
+    """What the release itself accepts, from <name>.json; None: there is none, and nothing is refused."""
     source: str = ""
 
 

@@ -5,19 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from launcher.model.profile import Json
+from launcher.model.values import Json
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One long option of `vllm serve`."""
+    """One long option of `vllm serve`, or one key of an option that takes JSON."""
 
     default: Json = None
     """As the parser has it; None also where it is decided later."""
     choices: tuple[str, ...] = ()
+    """All values it takes; empty: not a matter of choice."""
     switch: bool = False
-    """Takes no value, and has a `--no-` form where it is a boolean."""
+    """true or false. An option stands without a value then, and its `--no-` form is false."""
+    one_way: bool = False
+    """A switch without a `--no-` form: it can be switched on alone."""
+    words: str = ""
+    """How many words it takes: empty one (a switch none), `?` none or one, `+` one or more, `*` any."""
     short: str = ""
+    """`dp` of `-dp`."""
+    same_as: str = ""
+    """The option of which this is another name, and which holds all else about it; `no-enable-x`: this one is
+    a switch that sets enable-x to false."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +36,8 @@ class Snapshot:
     version: str
     options: Mapping[str, Option]
     """By name without dashes; `--no-` forms are not listed apart."""
-    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Option that takes JSON → the keys that the release's dataclass has."""
+    keys: Mapping[str, Mapping[str, Option]] = field(default_factory=dict)
+    """Option that takes JSON → the keys that the release's dataclass has; nested ones dotted. An option that
+    is not here takes any keys, and so does a key below which there are none."""
     variables: tuple[str, ...] = ()
     """Every variable of vllm.envs."""

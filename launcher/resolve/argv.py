@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 
 from launcher.model.deployment import Argument, Endpoint, EndpointName, Process
-from launcher.model.profile import Engine, Json, Setting
+from launcher.model.profile import Engine, Setting
+from launcher.model.values import Json
 from launcher.resolve.settings import KV_TRANSFER, Serving, engine_environment, engine_settings, spelled
 from launcher.resolve.topology import Seat
 

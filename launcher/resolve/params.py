@@ -8,8 +8,9 @@ from typing import TypeAlias
 
 from launcher.load.schema import near
 from launcher.model.problem import InputError, Problem
-from launcher.model.profile import Json, Setting
+from launcher.model.profile import Setting
 from launcher.model.role import Role, RoleStep
+from launcher.model.values import Json
 from launcher.resolve.templates import Template, compiled, is_template
 
 CONTENT = ("content", "template", "file")

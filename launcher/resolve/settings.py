@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -20,6 +19,7 @@ from launcher.model.profile import (
     SettingsByPool,
     Stack,
 )
+from launcher.resolve.options import option_problems
 
 KV_TRANSFER = "kv-transfer-config"
 
@@ -113,28 +113,9 @@ def _flag_problems(name: str, setting: Setting, *, engine: Engine, pool: PoolNam
         yield _removed_problem(name, setting, engine)
     elif name == KV_TRANSFER:
         yield from _kv_transfer_problems(setting, engine.kv_transfer.get(pool, {}))
-    elif engine.options and "env" not in engine.renamed.get(name, {}):
-        yield from _option_problems(name, setting, engine)
-
-
-def _option_problems(name: str, setting: Setting, engine: Engine) -> Iterator[Problem]:
-    spelled = engine.renamed.get(name, {}).get("flag", name)
-    option = f"--{spelled.split('.')[0]}"
-    if option not in engine.options:
-        near = difflib.get_close_matches(option.replace("_", "-"), engine.options, n=1)
-        yield Problem(
-            what=f"{engine.name} has no flag {option}",
-            where=setting.source,
-            why=f"the options of its parser are listed in configs/engines/{engine.name}.flags",
-            do=f"did you mean `{near[0][2:]}`?" if near else "remove the line",
-        )
-    elif setting.value is False and f"--no-{spelled}" not in engine.options:
-        yield Problem(
-            what=f"{option} cannot be false",
-            where=setting.source,
-            why=f"{engine.name} has no --no-{spelled}",
-            do=f"write `{name}: null` to leave it out, or quote the value",
-        )
+        yield from option_problems(name, setting, engine)
+    elif "flag" in spelled(name, engine):
+        yield from option_problems(spelled(name, engine)["flag"], setting, engine)
 
 
 def _kv_transfer_problems(setting: Setting, ours: Settings) -> Iterator[Problem]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import TypeAlias
 
-from launcher.model.profile import Json
+from launcher.model.values import Json
 
 Shape: TypeAlias = tuple[int, ...]
 

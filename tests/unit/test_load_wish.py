@@ -202,8 +202,8 @@ def test_the_digest_changes_with_every_file_that_is_read_and_no_other(folder: Pa
     first = loaded(folder, GOOD).data_digest
     (folder / "data/configs/layouts/other.yaml").write_text("not read")
     assert loaded(folder, GOOD).data_digest == first
-    flags = folder / "data/configs/engines/vllm-1.0.flags"
-    flags.write_text(flags.read_text() + "--new\n")
+    snapshot = folder / "data/configs/engines/vllm-1.0.json"
+    snapshot.write_text(snapshot.read_text().replace("max-num", "new"))
     assert loaded(folder, GOOD).data_digest != first
 
 

@@ -1,0 +1,32 @@
+"""A snapshot's JSON → Snapshot; knows neither vLLM nor who wrote it (scripts/snapshot-flags)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from launcher.model.problem import InputError, Problem
+from launcher.model.snapshot import Option, Snapshot
+
+
+def parse_snapshot(text: str, shown: str) -> Snapshot:
+    """What a release accepts; InputError if the file is not as scripts/snapshot-flags writes it."""
+    try:
+        values = json.loads(text)
+        return Snapshot(
+            version=str(values["version"]),
+            options=_options(values["options"]),
+            keys={option: _options(keys) for option, keys in values["keys"].items()},
+            variables=tuple(values["variables"]),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        what = f"the snapshot cannot be read: {type(error).__name__} {error}"
+        do = "write it again from the release: scripts/snapshot-flags"
+        raise InputError(Problem(what, where=shown, do=do)) from None
+
+
+def _options(values: Mapping[str, Mapping[str, Any]]) -> dict[str, Option]:
+    return {
+        name: Option(**{**told, "choices": tuple(told.get("choices", ()))}) for name, told in values.items()
+    }
