@@ -34,12 +34,26 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Behaviour:
+    """Something that a release decides by itself, over time."""
+
+    about: str
+    """What it is, and what its values mean."""
+    values: Mapping[str, str]
+    """Release → what holds from there on; `0` is the beginning. Empty text: nothing any more."""
+    known_from: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class History:
     """configs/history/vllm.yaml."""
 
     settings: Mapping[str, Entry]
     """By flag name; JSON keys dotted: `eplb-config.use_async`."""
     variables: Mapping[str, Entry]
+    behaviours: Mapping[str, Behaviour] = field(default_factory=dict)
+    """By our names for them: `head-multiple-FLASHMLA_SPARSE`."""
     source: str = ""
 
     def entry(self, name: str) -> Entry | None:
@@ -81,8 +95,13 @@ def ignored_in(entry: Entry, version: str) -> bool:
 
 def default_in(entry: Entry, version: str) -> str | None:
     """Its default in that release; None where the history does not say."""
-    begun = [since for since in entry.defaults if release(since) <= release(version)]
-    return entry.defaults[max(begun, key=release)] if begun else None
+    return value_in(entry.defaults, version)
+
+
+def value_in(values: Mapping[str, str], version: str) -> str | None:
+    """What holds in a release, of `release → what holds from there on`; None before the first."""
+    begun = [since for since in values if release(since) <= release(version)]
+    return values[max(begun, key=release)] if begun else None
 
 
 def gone_in(entry: Entry, value: str, version: str) -> bool:
