@@ -9,6 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 from annotated_types import Ge, Le, MinLen
 
 from launcher.model.architecture import Architecture
+from launcher.model.overheads import Overheads
 from launcher.model.snapshot import Snapshot
 from launcher.model.values import Json
 
@@ -46,6 +47,8 @@ class Hardware:
     gpu_memory_gib: float = 0.0
     capability: str = ""
     """CUDA compute capability, `9.0`: which attention kernels it has, and how many heads they want."""
+    overheads: Overheads | None = None
+    """What `fit` cannot work out; None: nothing was measured on it."""
     settings: SettingsByPool = field(default_factory=dict)
     environment: SettingsByPool = field(default_factory=dict)
     source: str = ""

@@ -1,0 +1,31 @@
+"""Overheads: what a GPU needs beside all that can be worked out, as runs have shown it; knows no model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A number that no formula gives, and where it was seen."""
+
+    gib: float
+    known_from: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Overheads:
+    """In configs/hardware/<name>.yaml, in GiB of one GPU."""
+
+    context: Measured
+    """CUDA's own, taken before an engine starts: no utilization reaches it."""
+    libraries: Measured
+    """Outside of the allocator: kernels, cuBLAS and the like."""
+    communicators: Measured
+    """NCCL's, where an engine has several GPUs."""
+    activations: Measured
+    """The part of the peak that does not grow with the tokens of a step: sampler, indexer logits."""
+    graphs: Measured
+    """CUDA graphs of the usual capture sizes."""
+    source: str = ""
