@@ -1,4 +1,4 @@
-"""Knowledge: all rules, the history and the snapshots of the releases at hand; knows no launch."""
+"""Knowledge: rules, history and snapshots of the releases at hand; knows no launch."""
 
 from __future__ import annotations
 

@@ -22,6 +22,8 @@ class Reference:
     setting: str = ""
     variable: str = ""
     value: str = ""
+    of: Literal["", "prefill", "decode"] = ""
+    """Scope pair: of that side's launch; empty: of the one that the condition looks at."""
 
 
 Operand: TypeAlias = str | tuple[str, ...] | Reference

@@ -1,0 +1,125 @@
+"""Rules × launches → findings, equal ones together; knows not where rules and launches come from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from launcher.lint.conditions import both, holds
+from launcher.lint.quantities import QUANTITIES
+from launcher.lint.reading import Reading
+from launcher.lint.releases import within
+from launcher.lint.values import UntoldError, Value, shown
+from launcher.model.facts import Unknown
+from launcher.model.finding import RuleFinding
+from launcher.model.knowledge import Knowledge
+from launcher.model.launch import Launch
+from launcher.model.rule import Rule
+
+PLACEHOLDER = re.compile(r"\{(?:(prefill|decode)\.)?([A-Za-z_][\w.-]*)\}")
+"""`{heads_per_rank}`, `{max-num-seqs}`, `{VLLM_HOST_IP}`; of one side of a pair: `{prefill.kv_dtype}`."""
+SEVERITIES = ("error", "warning", "note")
+STATES = ("fires", "depends", "accepted")
+
+
+def evaluate(knowledge: Knowledge, launches: Sequence[Launch]) -> tuple[RuleFinding, ...]:
+    """What all rules say of all launches: errors first, then warnings and notes; of each, claims first.
+
+    Launches with the same `instance` are one engine; each prefill launch is paired with each decode launch.
+    """
+    readings = [Reading(launch, knowledge, QUANTITIES) for launch in launches]
+    groups: dict[str, list[tuple[Reading, ...]]] = {
+        "launch": [(r,) for r in readings],
+        "instance": list(_instances(readings)),
+        "pair": list(_pairs(readings)),
+    }
+    found = (
+        finding
+        for rule in knowledge.rules
+        for group in groups[rule.scope]
+        if (finding := judge(rule, group)) is not None
+    )
+    return tuple(sorted(_together(found), key=_order))
+
+
+def judge(rule: Rule, group: Sequence[Reading]) -> RuleFinding | None:
+    """What one rule says of one launch, instance or pair; None: nothing."""
+    first = group[0]
+    if rule.pools and not any(r.side in rule.pools for r in group):
+        return None
+    for reading in group:
+        reading.gather()
+    truth = both(
+        (within(first.version, rule.since, rule.until), *(holds(condition, group) for condition in rule.when))
+    )
+    if truth is False:
+        return None
+    places = dict.fromkeys(place for reading in group for place in reading.gather())
+    accepted = next((why for r in group if (why := r.launch.accepted.get(rule.id))), "")
+    return RuleFinding(
+        rule=rule.id,
+        state="depends" if isinstance(truth, Unknown) else "accepted" if accepted else "fires",
+        severity=rule.severity,
+        launches=tuple(dict.fromkeys(r.launch.name for r in group)),
+        places=tuple(places) or tuple(dict.fromkeys(r.launch.source for r in group)),
+        what=filled(rule.what, group),
+        why=filled(rule.why, group),
+        fix=filled(rule.fix, group),
+        known_from=rule.known_from,
+        since=rule.since,
+        until=rule.until,
+        because=truth.reason if isinstance(truth, Unknown) else accepted,
+    )
+
+
+def filled(text: str, group: Sequence[Reading]) -> str:
+    """A text with its placeholders replaced; what cannot be told is `?`."""
+
+    def fill(found: re.Match[str]) -> str:
+        side, name = found.groups()
+        meant = [r for r in group if not side or r.side == side]
+        return " and ".join(dict.fromkeys(_text(name, r) for r in meant)) or "?"
+
+    return PLACEHOLDER.sub(fill, text)
+
+
+def _text(name: str, reading: Reading) -> str:
+    try:
+        value: Value
+        if name in QUANTITIES:
+            value = reading.value(name)
+        elif name.isupper():
+            value = reading.variable(name)
+        else:
+            value = reading.setting(name)
+    except UntoldError:
+        return "?"
+    return shown(value)
+
+
+def _instances(readings: Iterable[Reading]) -> Iterator[tuple[Reading, ...]]:
+    together: dict[str, list[Reading]] = {}
+    for number, reading in enumerate(readings):
+        together.setdefault(reading.launch.instance or f"#{number}", []).append(reading)
+    yield from map(tuple, together.values())
+
+
+def _pairs(readings: Sequence[Reading]) -> Iterator[tuple[Reading, ...]]:
+    for prefill in (r for r in readings if r.side == "prefill"):
+        yield from ((prefill, r) for r in readings if r.side == "decode")
+
+
+def _together(findings: Iterable[RuleFinding]) -> Iterator[RuleFinding]:
+    """Each different finding once, with all launches and places of those like it."""
+    alike: dict[tuple[str, ...], list[RuleFinding]] = {}
+    for f in findings:
+        alike.setdefault((f.rule, f.state, f.what, f.why, f.fix, f.because), []).append(f)
+    for same in alike.values():
+        launches = tuple(dict.fromkeys(name for f in same for name in f.launches))
+        places = tuple(dict.fromkeys(place for f in same for place in f.places))
+        yield replace(same[0], launches=launches, places=places)
+
+
+def _order(finding: RuleFinding) -> tuple[int, int, str]:
+    return STATES.index(finding.state), SEVERITIES.index(finding.severity), finding.rule

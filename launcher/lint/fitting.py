@@ -1,0 +1,96 @@
+"""Quantities of memory: what a launch takes of a GPU and what that leaves for KV, worked out by fit."""
+
+from __future__ import annotations
+
+from launcher.fit import GIB, Budget, Shape, budget
+from launcher.lint.reading import Quantity, Reading
+from launcher.lint.values import Value, number, untold
+
+KV_BLOCK = 64
+"""Tokens of a KV block where none is written: the page of the kernels for latent KV."""
+
+
+def shape(r: Reading) -> Shape:
+    """What decides a launch's memory. UntoldError where something of it is unknown."""
+    if r.whole("pipeline_parallel") > 1:
+        raise untold("how the layers are divided into pipeline stages")
+    eplb = r.on("enable-eplb")
+    given = number(r.setting("kv-cache-memory-bytes"))
+    batched = r.whole("batched_tokens")
+    return Shape(
+        tensor_parallel=r.whole("tensor_parallel"),
+        data_parallel=r.whole("data_parallel"),
+        hosts=r.whole("hosts"),
+        expert_parallel=bool(r.value("expert_parallel")),
+        all2all=str(r.value("all2all")),
+        redundant_experts=r.whole("redundant_experts"),
+        eplb_window=r.size("eplb-config.window_size") or 0 if eplb else 0,
+        kv_dtype=str(r.value("kv_dtype")),
+        block_size=r.size("block-size") or KV_BLOCK,
+        batched_tokens=batched,
+        dispatch_tokens=r.whole("ll_tokens") or batched,
+        max_seqs=r.whole("max_seqs"),
+        max_model_len=r.whole("max_context"),
+        draft_tokens=r.whole("mtp_tokens") if r.value("spec_method") == "mtp" else 0,
+        utilization=_utilization(r),
+        graphs=r.value("cudagraph_mode") != "NONE",
+        graphs_counted=number(r.variable("VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS")) == 1,
+        dense_whole=r.behaviour("sequence-parallel-dense-mlp") == "whole",
+        deepep_buffer_gib=(number(r.variable("VLLM_DEEPEP_BUFFER_SIZE_MB")) or 0) / 1024,
+        kv_cache_gib=None if given is None else given / GIB,
+    )
+
+
+def memory(r: Reading) -> Budget:
+    """A GPU's memory under this launch. UntoldError where model, hardware or what decides it is unknown."""
+    hardware = r.hardware()
+    if hardware.overheads is None:
+        raise untold(f"what a GPU of {hardware.name} needs beside what can be worked out")
+    return budget(r.architecture(), hardware, shape(r))
+
+
+def _utilization(r: Reading) -> float:
+    written = number(r.setting("gpu-memory-utilization"))
+    if written is None:
+        raise untold("the utilization of GPU memory")
+    return written
+
+
+def weights_gib(r: Reading) -> Value:
+    """GiB of weights on each GPU."""
+    return round(memory(r).weights_gib, 1)
+
+
+def kv_gib(r: Reading) -> Value:
+    """GiB left for KV on each GPU; below 0 where the rest is too large already."""
+    return round(memory(r).kv_gib, 1)
+
+
+def kv_tokens(r: Reading) -> Value:
+    """Tokens of KV that one rank holds."""
+    return memory(r).kv_tokens
+
+
+def fits(r: Reading) -> Value:
+    """Does the engine start, and hold one request of the longest context?"""
+    return memory(r).fits
+
+
+def misfit(r: Reading) -> Value:
+    """Why it does not fit, in words; absent where it does."""
+    return "; ".join(memory(r).reasons) or None
+
+
+def full_step_tokens(r: Reading) -> Value:
+    """Tokens of KV that each request of a full step has: kv_tokens by max_seqs."""
+    return memory(r).kv_tokens // max(1, r.whole("max_seqs"))
+
+
+QUANTITIES: dict[str, Quantity] = {
+    "weights_gib": weights_gib,
+    "kv_gib": kv_gib,
+    "kv_tokens": kv_tokens,
+    "fits": fits,
+    "misfit": misfit,
+    "full_step_tokens": full_step_tokens,
+}

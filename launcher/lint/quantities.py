@@ -1,0 +1,17 @@
+"""QUANTITIES: every name that a rule may use as `value`, and the function that answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from launcher.lint import attention, experts, names, parallel, schedule, transfer
+from launcher.lint.reading import Quantity
+
+QUANTITIES: Mapping[str, Quantity] = {
+    **transfer.QUANTITIES,
+    **parallel.QUANTITIES,
+    **experts.QUANTITIES,
+    **attention.QUANTITIES,
+    **schedule.QUANTITIES,
+    **names.QUANTITIES,
+}

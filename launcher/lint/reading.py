@@ -1,0 +1,203 @@
+"""Reading: one launch with its settings by their current names, defaults filled in; knows no rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+from launcher.lint.releases import THE_RELEASE, value_at
+from launcher.lint.values import UntoldError, Value, number, plain, untold
+from launcher.model.architecture import Architecture
+from launcher.model.history import known_in, release
+from launcher.model.knowledge import Knowledge
+from launcher.model.launch import Launch, Unknown
+from launcher.model.profile import Hardware, Setting
+from launcher.model.snapshot import Option, Snapshot
+
+Quantity: TypeAlias = "Callable[[Reading], Value]"
+"""A documented function; raises UntoldError where it depends on something unknown."""
+
+
+class Reading:
+    """What a launch says and what follows from it. Remembers which written settings each answer rests on."""
+
+    def __init__(self, launch: Launch, knowledge: Knowledge, quantities: Mapping[str, Quantity]) -> None:
+        self.launch = launch
+        self.knowledge = knowledge
+        self.written = dict(_by_current_name(launch, knowledge))
+        self._quantities = quantities
+        self._told: dict[str, tuple[Value | UntoldError, dict[str, None]]] = {}
+        self._places: list[dict[str, None]] = [{}]
+        self._snapshots = _nearest(launch.version, knowledge.snapshots)
+
+    @property
+    def version(self) -> str:
+        """The release; empty: unknown."""
+        return self.launch.version
+
+    @property
+    def side(self) -> str:
+        """`prefill` or `decode`, where it is known; else empty."""
+        try:
+            return str(self.value("pool") or "")
+        except UntoldError:
+            return ""
+
+    def setting(self, name: str) -> Value:
+        """A setting as written, else the release's default; None is absent. UntoldError where releases that
+        it may be have different defaults."""
+        found = self.given(name)
+        if found is not None:
+            return self._known(found, name)
+        if self.launch.more_flags:
+            raise untold(f"whether {name} is given too")
+        return self._default(name)
+
+    def given(self, name: str) -> Setting | None:
+        """A setting if it was written, dotted names from within JSON."""
+        if name in self.written:
+            return self.written[name]
+        head, _, rest = name.partition(".")
+        around = self.written.get(head)
+        if not rest or around is None:
+            return None
+        value = around.value
+        while rest and isinstance(value, dict):
+            if rest in value:
+                return Setting(value[rest], around.source)
+            key, _, rest = rest.partition(".")
+            value = value.get(key)
+        return None
+
+    def variable(self, name: str) -> Value:
+        """A variable as given, else its default in this release; None is absent."""
+        found = self.launch.variables.get(name)
+        if found is not None:
+            return self._known(found, name)
+        if self.launch.more_variables:
+            raise untold(f"whether {name} is given too")
+        entry = self.knowledge.history.variables.get(name)
+        return value_at(entry.defaults, self.version) if entry else None
+
+    def directive(self, name: str) -> Value:
+        """A directive of the unit; None is absent. UntoldError without a unit."""
+        if self.launch.unit is None:
+            raise untold("the unit")
+        return self.launch.unit.get(name)
+
+    def value(self, name: str) -> Value:
+        """A quantity; worked out once."""
+        if name not in self._told:
+            self._places.append({})
+            told: Value | UntoldError
+            try:
+                told = self._quantities[name](self)
+            except UntoldError as error:
+                told = error
+            self._told[name] = (told, self._places.pop())
+        told, places = self._told[name]
+        self._places[-1].update(places)
+        if isinstance(told, UntoldError):
+            raise told
+        return told
+
+    def behaviour(self, name: str) -> str | None:
+        """What this release decides by itself; None: nothing is known of it."""
+        entry = self.knowledge.history.behaviours.get(name)
+        return (value_at(entry.values, self.version) or None) if entry else None
+
+    def whole(self, name: str) -> int:
+        """A quantity that is a whole number, 0 where it is absent."""
+        found = number(self.value(name))
+        return int(found) if found is not None else 0
+
+    def size(self, name: str) -> int | None:
+        """A setting that is a whole number; None where it is absent or none."""
+        found = number(self.setting(name))
+        return int(found) if found is not None else None
+
+    def on(self, name: str) -> bool:
+        """A setting that is true; absent is false."""
+        return plain(self.setting(name)) is True
+
+    def architecture(self) -> Architecture:
+        """The model's dimensions; UntoldError if they are unknown."""
+        if self.launch.model is None or self.launch.model.architecture is None:
+            raise untold("the model")
+        return self.launch.model.architecture
+
+    def hardware(self) -> Hardware:
+        """The host type; UntoldError if it is unknown."""
+        if self.launch.hardware is None:
+            raise untold("the hardware")
+        return self.launch.hardware
+
+    def told(self, found: Iterable[tuple[str, Setting]]) -> str | None:
+        """What was found in settings, as one text that rests on them; None for nothing."""
+        words = []
+        for word, setting in found:
+            words.append(word)
+            self._places[-1][setting.source] = None
+        return ", ".join(words) or None
+
+    def beyond(self) -> bool:
+        """Is the release newer than every snapshot? It may know what they do not."""
+        return bool(self.version) and all(
+            release(s.version) < release(self.version) for s in self.knowledge.snapshots.values()
+        )
+
+    def gather(self) -> tuple[str, ...]:
+        """`file:line` of the written settings looked at since the last call."""
+        places = tuple(self._places[-1])
+        self._places[-1].clear()
+        return places
+
+    def snapshots(self) -> tuple[Snapshot, ...]:
+        """The snapshot of this release; without one those before and after it; all if it is unknown."""
+        return self._snapshots
+
+    def _known(self, found: Setting, name: str) -> Value:
+        self._places[-1][found.source] = None
+        if isinstance(found.value, Unknown):
+            raise untold(f"what {name} `{found.value}` is")
+        return found.value
+
+    def _default(self, name: str) -> Value:
+        entry = self.knowledge.history.settings.get(name)
+        if entry and entry.defaults:
+            return value_at(entry.defaults, self.version)
+        head, _, rest = name.partition(".")
+        options = [_option(snapshot, head, rest) for snapshot in self._snapshots]
+        defaults = [option.default if option else None for option in options]
+        if any(plain(default) != plain(defaults[0]) for default in defaults):
+            raise untold(THE_RELEASE if not self.version else f"the default of {name} in {self.version}")
+        return defaults[0] if defaults else None
+
+
+def _by_current_name(launch: Launch, knowledge: Knowledge) -> Iterator[tuple[str, Setting]]:
+    """Old spellings first, so that a current one beside them counts."""
+    history = knowledge.history
+    for name, setting in launch.variables.items():
+        entry = history.variables.get(name)
+        read = entry and (not launch.version or known_in(entry, launch.version))
+        if read and history.current(name) in history.settings:
+            yield history.current(name), setting
+    for name, setting in launch.flags.items():
+        if history.current(name) != name:
+            yield history.current(name), setting
+    yield from launch.flags.items()
+
+
+def _option(snapshot: Snapshot, head: str, rest: str) -> Option | None:
+    return snapshot.keys.get(head, {}).get(rest) if rest else snapshot.options.get(head)
+
+
+def _nearest(version: str, snapshots: Mapping[str, Snapshot]) -> tuple[Snapshot, ...]:
+    wanted = release(version)
+    ordered = sorted(snapshots.values(), key=lambda s: release(s.version))
+    exact = [s for s in ordered if release(s.version) == wanted]
+    if exact or not wanted:
+        return tuple(exact[:1] or ordered)
+    before = [s for s in ordered if release(s.version) < wanted]
+    after = [s for s in ordered if release(s.version) > wanted]
+    return (*before[-1:], *after[:1])
