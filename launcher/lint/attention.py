@@ -31,6 +31,16 @@ def max_context(r: Reading) -> Value:
     return r.size("max-model-len") or r.architecture().max_context
 
 
+def model_context(r: Reading) -> Value:
+    """Tokens that the model itself was made for."""
+    return r.architecture().max_context
+
+
+def gpu_generation(r: Reading) -> Value:
+    """First number of the compute capability, `9` is Hopper, `10` Blackwell; absent where there is no GPU."""
+    return _generation(r) if r.hardware().gpus_per_host else None
+
+
 def attention_backend(r: Reading) -> Value:
     """As written, else what the release ranks first for model, hardware and KV format; absent where the
     model's attention is dense, or there is no GPU."""
@@ -90,6 +100,8 @@ QUANTITIES: dict[str, Quantity] = {
     "heads": heads,
     "heads_per_rank": heads_per_rank,
     "max_context": max_context,
+    "model_context": model_context,
+    "gpu_generation": gpu_generation,
     "attention_backend": attention_backend,
     "kv_dtype": kv_dtype,
     "head_multiple": head_multiple,
