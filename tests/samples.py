@@ -11,7 +11,7 @@ from launcher.model.wish import Wish
 ROOT = Path(__file__).parents[1]
 CURRENT = {"stack: article-0.14": "stack: current", "layout: article-2p1d": "layout: current-2p1d"}
 """What the comment in prod-2p1d.yaml says to write for vLLM 0.33."""
-SAMPLES = ("sandbox", "sandbox-dp2", "prod-min", "prod-2p1d", "prod-2p1d-current")
+SAMPLES = ("sandbox", "sandbox-dp2", "sandbox-single", "prod-min", "prod-2p1d", "prod-2p1d-current")
 
 
 def sample(name: str, folder: Path) -> Wish:

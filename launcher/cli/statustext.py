@@ -1,4 +1,4 @@
-"""process_rows, router_lines: a Status as cells and lines; knows no terminal."""
+"""process_rows, entrance_lines: a Status as cells and lines; knows no terminal."""
 
 from __future__ import annotations
 
@@ -65,8 +65,12 @@ def rank_cells(rank: RankLoad | None) -> tuple[str, ...]:
     return (rank.rank, f"{rank.kv_usage:.0%}", f"{rank.running:.0f}", f"{rank.waiting:.0f}", tokens)
 
 
-def router_lines(status: Status) -> Iterator[str]:
-    """Each router: what it thinks of its workers, and whether the front answers."""
+def entrance_lines(status: Status) -> Iterator[str]:
+    """Where users come in. Each router: what it thinks of its workers, and whether the front answers; without
+    a router the instances themselves."""
+    for p in status.processes if not status.routers else ():
+        answers = "answers" if p.healthy else "does not answer"
+        yield from (f"users   {p.host}  {p.instance}  {url} {answers}" for url in p.urls)
     for r in status.routers:
         pools = ", ".join(f"{pool} {good}/{total}" for pool, (good, total) in r.pools.items()) or "no answer"
         yield f"router  {r.host}  {r.active}  {'ready' if r.ready else 'not ready'}  {pools}"
@@ -81,10 +85,10 @@ def verdict(status: Status) -> str:
     """What is not up, or that all is."""
     down = [f"{p.instance} on {p.host}" for p in status.processes if not p.up]
     down += [f"router on {r.host}" for r in status.routers if not r.up]
+    if down:
+        return f"not up: {', '.join(down)}"
     things = count(len(status.processes), "process").replace("processs", "processes")
-    return (
-        f"not up: {', '.join(down)}" if down else f"all up: {things}, {count(len(status.routers), 'router')}"
-    )
+    return f"all up: {things}" + (f", {count(len(status.routers), 'router')}" if status.routers else "")
 
 
 def age(seconds: float) -> str:

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from launcher.cli.plantext import Section, offline_lines, sections, summary
-from launcher.cli.statustext import notes, process_rows, router_lines, verdict
+from launcher.cli.statustext import entrance_lines, notes, process_rows, verdict
 from launcher.cli.words import problem_lines
 from launcher.model.finding import Finding, Severity
 from launcher.model.plan import Plan
@@ -108,7 +108,7 @@ class TextView:
             self._err.print(Text(line, style="bold red" if line.startswith("error:") else ""))
 
     def status(self, status: Status) -> None:
-        """A table of processes and ranks, then routers, then the verdict in one line."""
+        """A table of processes and ranks, then where users come in, then the verdict in one line."""
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         for name in (
             "instance",
@@ -125,7 +125,7 @@ class TextView:
         for row in process_rows(status):
             table.add_row(*(Text(cell) for cell in row.cells), style="" if row.up else "red")
         self._out.print(table)
-        for line in (*router_lines(status), *notes(status)):
+        for line in (*entrance_lines(status), *notes(status)):
             self._out.print(Text(line))
         self._out.print(Text(verdict(status), style="bold green" if status.serving else "bold red"))
 

@@ -203,7 +203,8 @@ def _subjects(wanted: Wanted) -> set[str]:
     names = {*wanted.wish.inventory.hosts, *(s.id for steps in wanted.steps.values() for s in steps)}
     if wanted.deployment is None:
         return names
-    names |= {"router", "front", *(i.name for i in wanted.deployment.instances)}
+    names |= {i.name for i in wanted.deployment.instances}
+    names |= {"router", "front"} if wanted.deployment.routers else set()
     everything: list[Process | RouterProcess] = [p for i in wanted.deployment.instances for p in i.processes]
     for p in (*everything, *wanted.deployment.routers):
         names |= {a.flag.removeprefix("--") for a in p.arguments if a.flag} | set(p.environment)

@@ -54,8 +54,10 @@ def init_text(start: Start, shape: Shape, *, data_dir: Path | None = None) -> st
     or the cluster cannot be called so."""
     if problems := tuple(cluster_problems(start.cluster, "CLUSTER")):
         raise InputError(*problems)
-    pools = dict(start.pools or share(tuple(start.hosts), shape.layout, data_dir=data_dir))
-    pools.setdefault("router", tuple(start.hosts)[:1])
+    layout = read(Layout, Choice(shape.layout, "--layout"), Data(roots_of(data_dir)))
+    pools = dict(start.pools or share(tuple(start.hosts), layout))
+    if layout.router is not None:
+        pools.setdefault("router", tuple(start.hosts)[:1])
     return "\n".join((*_head(start, shape), *_hosts(start), *_pools(pools), *_tail()))
 
 
@@ -72,26 +74,20 @@ def named_hosts(names: str, addresses: str) -> Mapping[str, str]:
     return dict(zip(hosts, each, strict=True))
 
 
-def share(
-    hosts: tuple[str, ...], layout: str, *, data_dir: Path | None = None
-) -> Mapping[PoolName, tuple[str, ...]]:
-    """Hosts by pool: a third decodes, the rest prefills, in whole instances; the first one routes as well."""
-    data = Data(roots_of(data_dir))
-    widths = read(Layout, Choice(layout, "--layout"), data)
-    prefill, decode = widths.prefill.hosts_per_instance, widths.decode.hosts_per_instance
-    if len(hosts) < prefill + decode:
-        what = f"layout {layout} needs {prefill + decode} hosts, found {len(hosts)}"
-        do = (
-            f"give more hosts, or another layout: {', '.join(data.names('configs/layouts', holding='.yaml'))}"
-        )
+def share(hosts: tuple[str, ...], layout: Layout) -> Mapping[PoolName, tuple[str, ...]]:
+    """Hosts by engine pool, in whole instances: a third decodes, the rest prefills; or all of them do one."""
+    widths = {pool: part.hosts_per_instance for pool, part in layout.engines.items()}
+    needed = sum(widths.values())
+    if len(hosts) < needed:
+        what = f"layout {layout.name} needs {count(needed, 'host')}, found {len(hosts)}"
+        do = "give more hosts, or another layout of configs/layouts/"
         raise InputError(Problem(what, where="--layout", do=do))
+    if not layout.disaggregated:
+        return {pool: hosts[: len(hosts) // width * width] for pool, width in widths.items()}
+    prefill, decode = widths["prefill"], widths["decode"]
     decoding = max(decode, len(hosts) // 3 // decode * decode)
     prefilling = (len(hosts) - decoding) // prefill * prefill
-    return {
-        "prefill": hosts[:prefilling],
-        "decode": hosts[prefilling : prefilling + decoding],
-        "router": hosts[:1],
-    }
+    return {"prefill": hosts[:prefilling], "decode": hosts[prefilling : prefilling + decoding]}
 
 
 def _head(start: Start, shape: Shape) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from launcher.execute.outcome import Outcome
 from launcher.flows.check import check
 from launcher.flows.plan import limited, plan
 from launcher.flows.targets import Limit
-from launcher.model.deployment import Instance
+from launcher.model.deployment import Deployment, Instance
 from launcher.model.finding import Finding, Severity
 from launcher.model.plan import Plan
 from launcher.model.problem import Exit, Problem
@@ -95,7 +95,7 @@ def ready(fleet: Hands, wanted: Wanted, instance: Instance, run: Run) -> Problem
 
 
 def verify(fleet: Hands, wanted: Wanted, limit: Limit, outcome: Outcome, run: Run) -> tuple[Finding, ...]:
-    """Does it serve? Instances, then routers, then one generation for each pair of what is up."""
+    """Does it serve? Instances, then routers, then one generation for each pair or instance that is up."""
     if wanted.deployment is None:
         return ()
     from launcher.health.canary import canary
@@ -104,13 +104,13 @@ def verify(fleet: Hands, wanted: Wanted, limit: Limit, outcome: Outcome, run: Ru
     started = [i for i in limit.instances if outcome.instances.get(i.name) is None]
     findings = readiness(fleet, wanted, started, run)
     serving = frozenset(f.subject for f in findings if f.problem is None)
-    if run.interrupted() or limit.left_out or not both_sides(limit.instances, serving):
+    if run.interrupted() or limit.left_out or not all_sides(wanted.deployment, serving):
         return findings
     routers = tuple(
         finding(f"router@{r.host}", "answers", await_router(fleet, wanted, r, run.listener))
         for r in wanted.deployment.routers
     )
-    if not routers or any(f.problem for f in routers):
+    if any(f.problem for f in routers):
         return (*findings, *routers)
     pairs = canary(fleet, wanted, run.listener, serving=serving, nonce=run.id)
     if any(f.problem for f in pairs):  # an engine that died of its first request says more than the router
@@ -136,6 +136,7 @@ def finding(subject: str, text: str, problem: Problem | None) -> Finding:
     )
 
 
-def both_sides(instances: Iterable[Instance], serving: Collection[str]) -> bool:
-    """A request needs a prefill and a decode instance."""
-    return {"prefill", "decode"} <= {i.pool for i in instances if i.name in serving}
+def all_sides(deployment: Deployment, serving: Collection[str]) -> bool:
+    """A request needs an instance of each pool."""
+    everyone = deployment.instances
+    return {i.pool for i in everyone} == {i.pool for i in everyone if i.name in serving}

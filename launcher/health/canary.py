@@ -1,4 +1,7 @@
-"""canary: one real generation for each prefill × decode pair, and the KV transfer seen in the counters."""
+"""canary: one real generation for each prefill × decode pair, and its KV transfer seen in the counters.
+
+Engines of a pool that stands alone are asked one by one.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,22 @@ from dataclasses import dataclass
 from launcher.health.completion import completion, prefill_first, send, wrong
 from launcher.health.hands import Hands, look_within_s
 from launcher.health.metrics import read
-from launcher.health.pairs import Pair, Pairs, Readings, Transfer, all_pairs, answering, served, transfer
+from launcher.health.pairs import (
+    Answering,
+    Pair,
+    Pairs,
+    Readings,
+    Transfer,
+    all_pairs,
+    answering,
+    served,
+    transfer,
+)
 from launcher.health.state import get, status
 from launcher.model.deployment import Deployment
 from launcher.model.facts import Facts, Probe
 from launcher.model.finding import Finding, Severity
+from launcher.model.inventory import ENGINE_POOLS
 from launcher.model.problem import Problem
 from launcher.model.profile import Engine
 from launcher.model.run import Event, Listener
@@ -44,7 +58,8 @@ class Canary:
 def canary(
     fleet: Hands, wanted: Wanted, listener: Listener, *, serving: Collection[str], nonce: str
 ) -> tuple[Finding, ...]:
-    """A Finding for each pair: served through the router, served when asked directly, or the Problem.
+    """A Finding for each pair: served through the router, served when asked directly, or the Problem. Without
+    a router users ask the instances themselves: a Finding for each process that answers.
 
     `serving` are the instances that are up: the others have been reported already. `nonce` differs from run
     to run, so that no prefix cache answers instead of a prefill.
@@ -53,17 +68,36 @@ def canary(
     assert engine, "what serves has an engine"
     assert deployment, "a canary needs something that serves"
     it = Canary(fleet, deployment, engine, nonce)
-    pairs, refused = through_router(it, all_pairs(deployment, serving))
-    if refused:
-        findings: tuple[Finding, ...] = (Finding(Severity.ERROR, "front", refused.what, refused),)
-    else:
-        turns = enumerate(pairs.seen.items(), start=turns_per_pair * len(pairs.seen))
-        findings = tuple(seen(p, t) if t else ask_directly(it, p, turn) for turn, (p, t) in turns)
+    findings = by_pairs(it, serving) if deployment.routers else by_process(it, serving)
     for finding in findings:
         listener(
             Event("finding", finding.text, subject=finding.subject, data={"severity": finding.severity.name})
         )
     return findings
+
+
+def by_pairs(it: Canary, serving: Collection[str]) -> tuple[Finding, ...]:
+    """Each pair through the router; those that its choices did not reach, past it."""
+    pairs, refused = through_router(it, all_pairs(it.deployment, serving))
+    if refused:
+        return (Finding(Severity.ERROR, "front", refused.what, refused),)
+    turns = enumerate(pairs.seen.items(), start=turns_per_pair * len(pairs.seen))
+    return tuple(seen(p, t) if t else ask_directly(it, p, turn) for turn, (p, t) in turns)
+
+
+def by_process(it: Canary, serving: Collection[str]) -> tuple[Finding, ...]:
+    """Each process that answers, at each of its addresses."""
+    processes = (a for pool in ENGINE_POOLS for a in answering(it.deployment, pool) if a.instance in serving)
+    turns = enumerate((process, url) for process in processes for url in process.urls)
+    return tuple(ask_alone(it, process, url, turn) for turn, (process, url) in turns)
+
+
+def ask_alone(it: Canary, process: Answering, url: str, turn: int) -> Finding:
+    """One request to one address."""
+    problem = wrong(send(it.fleet, process.host, url, it.body(turn)), url, process.host)
+    if problem:
+        return Finding(Severity.ERROR, str(process), problem.what, problem)
+    return Finding(Severity.OK, str(process), f"served at {url}")
 
 
 def through_router(it: Canary, pairs: Pairs) -> tuple[Pairs, Problem | None]:

@@ -8,7 +8,8 @@ from typing import TypeAlias
 
 from launcher.health.metrics import Reading
 from launcher.model.deployment import Deployment
-from launcher.model.inventory import ENGINE_POOLS, PoolName
+from launcher.model.inventory import ENGINE_POOLS
+from launcher.model.profile import EnginePool
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def all_pairs(deployment: Deployment, serving: Collection[str]) -> Pairs:
     return Pairs({Pair(p, d): None for p in prefills for d in decodes})
 
 
-def answering(deployment: Deployment, pool: PoolName) -> tuple[Answering, ...]:
+def answering(deployment: Deployment, pool: EnginePool) -> tuple[Answering, ...]:
     """The processes of a pool that have API endpoints, in order."""
     return tuple(
         Answering(instance.name, process.host, urls)

@@ -48,6 +48,8 @@ class ProcessState:
     healthy: bool | None
     """Every API endpoint answers; None for a headless process."""
     ranks: tuple[RankLoad, ...]
+    urls: tuple[str, ...] = ()
+    """Where it answers requests."""
     invocation: str = ""
     """systemd's id of its present or last start."""
     note: str = ""
@@ -116,7 +118,7 @@ def process_state(process: Process, facts: Facts, engine: Engine) -> ProcessStat
     unit = facts[Probe("unit", (process.unit,))]
     if isinstance(unit, Unknown):
         return ProcessState(
-            process.instance, process.host, process.unit, "unknown", 0, {}, None, (), unit.reason
+            process.instance, process.host, process.unit, "unknown", 0, {}, None, (), note=unit.reason
         )
     listening = facts[Probe("listen")]
     open_ports = set() if isinstance(listening, Unknown) else {entry["port"] for entry in listening}
@@ -135,6 +137,7 @@ def process_state(process: Process, facts: Facts, engine: Engine) -> ProcessStat
         },
         healthy=all(healthy) if healthy else None,
         ranks=loads(process, facts, engine),
+        urls=api_urls(process),
         invocation=unit["invocation"],
     )
 

@@ -26,7 +26,7 @@ def read_pools(
     problems: Collector,
 ) -> Mapping[PoolName, Pool]:
     """The pools by name; instances and minimum filled in where the file leaves them open."""
-    problems.keep(_presence_problems(file, document))
+    problems.keep(_presence_problems(file, document, layout))
     pools: dict[PoolName, Pool] = {}
     owners: dict[str, PoolName] = {}
     for name, entry in file.pools.items():
@@ -81,7 +81,8 @@ def _pool(name: PoolName, entry: PoolEntry, members: tuple[str, ...], *, width: 
 def _width(name: PoolName, layout: Layout | None) -> int:
     if layout is None or name == "router":
         return 1
-    return (layout.prefill if name == "prefill" else layout.decode).hosts_per_instance
+    part = layout.engines.get(name)
+    return part.hosts_per_instance if part else 1
 
 
 def _size_problems(
@@ -107,13 +108,20 @@ def _size_problems(
     yield Problem(what, where=document.place((*place, "instances")), why=why, do=do)
 
 
-def _presence_problems(file: InventoryFile, document: Document) -> Iterator[Problem]:
-    """A layout wants all pools, pools want a layout."""
+def _presence_problems(file: InventoryFile, document: Document, layout: Layout | None) -> Iterator[Problem]:
+    """The inventory has the pools that its layout has; a layout that could not be read asks for none."""
     if file.pools and not file.layout:
         what, do = "there are pools, but no `layout`", "add `layout:`, or remove the pools to provision only"
         yield Problem(what, where=document.place(("pools",)), do=do)
-    missing = [name for name in POOLS if name not in file.pools]
-    for name in missing if file.layout else []:
-        where = document.place(("pools",) if file.pools else ("layout",))
-        what = f"layout `{file.layout}` needs a pool {name}, the inventory has none"
-        yield Problem(what, where=where, do=f"add `{name}: {{hosts: [...]}}` to pools")
+    if layout is None:
+        return
+    wanted: tuple[PoolName, ...] = (*layout.engines, *(("router",) if layout.router else ()))
+    for name in POOLS:
+        if name in wanted and name not in file.pools:
+            where = document.place(("pools",) if file.pools else ("layout",))
+            what = f"layout `{file.layout}` needs a pool {name}, the inventory has none"
+            yield Problem(what, where=where, do=f"add `{name}: {{hosts: [...]}}` to pools")
+        elif name in file.pools and name not in wanted:
+            what = f"layout `{file.layout}` has no pool {name}, the inventory has one"
+            where = document.place(("pools", name))
+            yield Problem(what, where=where, do="remove it, or choose a layout that has one")

@@ -49,16 +49,34 @@ def profile_problems(profile: Profile) -> Iterator[Problem]:
             yield from name_problems(part.settings.values(), part.environment.values())
     if profile.layout is not None:
         layout = profile.layout
-        for pool in (layout.prefill, layout.decode, layout.router):
+        for pool in layout.engines.values():
             yield from name_problems([pool.settings], [pool.environment])
+        if layout.router is not None:
+            yield from name_problems([layout.router.settings], [layout.router.environment])
+        yield from _layout_problems(layout)
         yield from _gpu_problems(layout, profile.hardware)
     if profile.router is not None:
         yield from name_problems([profile.router.settings], [])
 
 
+def _layout_problems(layout: Layout) -> Iterator[Problem]:
+    """Pools that do not go together."""
+    have = " and ".join(layout.engines)
+    if not have:
+        what = f"layout {layout.name} has no engine pool"
+        yield Problem(what, where=layout.source, do="add `prefill:`, `decode:`, or both and `router:`")
+    elif layout.disaggregated and layout.router is None:
+        what = f"layout {layout.name} has prefill and decode, but no router"
+        yield Problem(what, where=layout.source, do="add `router: {}`, or remove one of the two")
+    elif layout.router is not None and not layout.disaggregated:
+        what = f"layout {layout.name} has a router, but {have} alone"
+        why = "the router sends each request to prefill and then to decode; one pool answers by itself"
+        yield Problem(what, where=layout.router.source, why=why, do="remove `router:`, or add the other pool")
+
+
 def _gpu_problems(layout: Layout, hardware: Hardware | None) -> Iterator[Problem]:
     """GPUs that an instance leaves over on each of its hosts."""
-    for name, pool in (("prefill", layout.prefill), ("decode", layout.decode)):
+    for name, pool in layout.engines.items():
         taken = pool.tensor_parallel * pool.data_parallel // pool.hosts_per_instance
         if hardware and 0 < taken <= hardware.gpus_per_host and hardware.gpus_per_host % taken:
             what = f"{name} takes {count(taken, 'GPU')} a host, which does not divide "

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from launcher.model.inventory import Paths, PoolName
-from launcher.model.profile import Setting, Style
+from launcher.model.inventory import Paths
+from launcher.model.profile import EnginePool, Setting, Style
 
 EndpointName: TypeAlias = Literal["api", "rpc", "kv", "supervisor", "router", "router-metrics", "front"]
 
@@ -82,7 +82,7 @@ class Instance:
 
     name: str
     """`<pool>-<index>`."""
-    pool: PoolName
+    pool: EnginePool
     style: Style
     processes: tuple[Process, ...]
 

@@ -8,10 +8,10 @@ from typing import Annotated, Literal, TypeAlias
 
 from annotated_types import Ge, Le
 
-from launcher.model.profile import Port, Setting, SettingsByPool
+from launcher.model.profile import EnginePool, Port, Setting, SettingsByPool
 
 PoolName: TypeAlias = Literal["prefill", "decode", "router"]
-ENGINE_POOLS: tuple[PoolName, ...] = ("prefill", "decode")
+ENGINE_POOLS: tuple[EnginePool, ...] = ("prefill", "decode")
 
 
 @dataclass(frozen=True, slots=True)

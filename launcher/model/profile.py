@@ -15,6 +15,7 @@ from launcher.model.values import Json
 
 Port: TypeAlias = Annotated[int, Ge(1), Le(65535)]
 Style: TypeAlias = Literal["internal", "hybrid", "external"]
+EnginePool: TypeAlias = Literal["prefill", "decode"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,8 @@ class Engine:
     kv_transfer: SettingsByPool = field(default_factory=dict)
     """Pool → keys of kv-transfer-config that are ours; a setting `kv-transfer-config` may only add others."""
     variables: Mapping[str, Setting] = field(default_factory=dict)
-    """Variable of each process → the word it holds: address, interface or kv_port."""
+    """Variable of each process → the word it holds: address, interface, or, for processes that move KV to
+    others, kv_address or kv_port."""
     api_only: tuple[str, ...] = ()
     """Settings that a headless process refuses: left out of its command line."""
     snapshot: Snapshot | None = None
@@ -153,16 +155,29 @@ class RouterLayout:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Pools, parallelism, ports and per-pool settings."""
+    """Pools, parallelism, ports and per-pool settings: prefill and decode behind a router, or one of the two
+    alone, which users then ask at its own API."""
 
     name: str
     about: str
-    prefill: PoolLayout
-    decode: PoolLayout
-    router: RouterLayout
+    prefill: PoolLayout | None = None
+    decode: PoolLayout | None = None
+    router: RouterLayout | None = None
     settings: SettingsByPool = field(default_factory=dict)
     environment: SettingsByPool = field(default_factory=dict)
     source: str = ""
+
+    @property
+    def engines(self) -> Mapping[EnginePool, PoolLayout]:
+        """The engine pools there are."""
+        both: tuple[tuple[EnginePool, PoolLayout | None], ...]
+        both = (("prefill", self.prefill), ("decode", self.decode))
+        return {name: pool for name, pool in both if pool is not None}
+
+    @property
+    def disaggregated(self) -> bool:
+        """Does one pool prefill for the other?"""
+        return len(self.engines) > 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 
 from launcher.model.deployment import Argument, Endpoint, EndpointName, Process
-from launcher.model.profile import Engine, Setting
+from launcher.model.profile import Engine, EnginePool, Setting
 from launcher.model.values import Json
 from launcher.resolve.settings import KV_TRANSFER, Serving, engine_environment, engine_settings, spelled
 from launcher.resolve.topology import Seat
@@ -72,7 +72,9 @@ def computed_flags(
         yield from _data_parallel(seat)
     if seat.headless:
         yield "headless", Setting(True, where)
-    yield KV_TRANSFER, kv_transfer(seat, serving)
+    transfer = kv_transfer(seat.pool, serving)
+    if transfer is not None:
+        yield KV_TRANSFER, transfer
 
 
 def _tensor_parallel_over_hosts(seat: Seat) -> Iterator[tuple[str, Setting]]:
@@ -103,14 +105,29 @@ def _data_parallel(seat: Seat) -> Iterator[tuple[str, Setting]]:
         yield "data-parallel-start-rank", Setting(str(seat.ranks[0].index), where)
 
 
-def kv_transfer(seat: Seat, serving: Serving) -> Setting:
-    """The connector of this pool, as the engine's data says, with the extra keys of the settings below it."""
-    ours = serving.engine.kv_transfer.get(seat.pool, {})
-    extra = engine_settings(serving, seat.pool).get(KV_TRANSFER)
+def kv_transfer(pool: EnginePool, serving: Serving) -> Setting | None:
+    """The connector of this pool, as the engine's data says, with the extra keys of the settings below it.
+
+    A pool that stands alone has the connector that its settings name (DecodeBenchConnector), or none.
+    """
+    ours = serving.kv_transfer(pool)
+    extra = engine_settings(serving, pool).get(KV_TRANSFER)
     values: dict[str, Json] = {key: setting.value for key, setting in ours.items()}
-    if extra is None or not isinstance(extra.value, dict):
-        return Setting(values, serving.engine.source)
-    return Setting({**values, **extra.value}, f"{serving.engine.source} + {extra.source}")
+    sources = [serving.engine.source] if ours else []
+    if extra is not None and isinstance(extra.value, dict):
+        values |= extra.value
+        sources.append(extra.source)
+    return Setting(values, " + ".join(sources)) if "kv_connector" in values else None
+
+
+def transfers(pool: EnginePool, serving: Serving) -> bool:
+    """Does KV travel between instances? Of a pool alone if its settings name the engine's own connector."""
+    if serving.layout.disaggregated:
+        return True
+    own = serving.engine.kv_transfer.get(pool, {}).get("kv_connector")
+    here = kv_transfer(pool, serving)
+    connector = here.value.get("kv_connector") if here and isinstance(here.value, dict) else None
+    return own is not None and connector == own.value
 
 
 def computed_variables(seat: Seat, serving: Serving) -> dict[str, Setting]:
@@ -119,9 +136,12 @@ def computed_variables(seat: Seat, serving: Serving) -> dict[str, Setting]:
     words = {
         "address": Setting(host.address, host.source),
         "interface": Setting(host.interface, host.source),
-        "kv_port": Setting(str(seat.layout.kv_port), seat.layout.source),
     }
-    return {name: words[str(word.value)] for name, word in serving.engine.variables.items()}
+    if seat.transfers:
+        words["kv_address"] = words["address"]
+        words["kv_port"] = Setting(str(seat.layout.kv_port), seat.layout.source)
+    variables = ((name, str(word.value)) for name, word in serving.engine.variables.items())
+    return {name: words[word] for name, word in variables if word in words}
 
 
 def port_of(endpoints: Iterable[Endpoint], name: EndpointName) -> int | None:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
-from typing import get_args
 
 from packaging.specifiers import SpecifierSet
 
 from launcher.model.deployment import Deployment, Endpoint, Instance
-from launcher.model.inventory import ENGINE_POOLS, PoolName
+from launcher.model.inventory import Host, PoolName
 from launcher.model.problem import InputError, Problem
+from launcher.model.profile import EnginePool, RouterLayout
 from launcher.model.wish import Wish
-from launcher.resolve.argv import environment_path, model_path, process
+from launcher.resolve.argv import environment_path, model_path, process, transfers
 from launcher.resolve.ports import collisions, engine_endpoints, router_endpoints
 from launcher.resolve.router import COMPUTED, router_process
 from launcher.resolve.settings import Serving, engine_settings, router_settings, setting_problems
 from launcher.resolve.topology import Seat, seats, shape_problems, shared_gpu_problems
 
-VARIABLE_WORDS = ("address", "interface", "kv_port")
+VARIABLE_WORDS = ("address", "interface", "kv_address", "kv_port")
 
 
 def deploy(wish: Wish) -> Deployment:
@@ -29,12 +29,11 @@ def deploy(wish: Wish) -> Deployment:
     )
     if problems:
         raise InputError(*problems)
-    groups = tuple(group for pool in ENGINE_POOLS for group in _pool_seats(serving, pool))
+    groups = tuple(group for pool in serving.layout.engines for group in _pool_seats(serving, pool))
     problems = dict.fromkeys(_collision_problems(groups, serving))
     if problems:
         raise InputError(*problems)
     instances = tuple(_instance(group, serving) for group in groups)
-    hosts = serving.inventory.hosts
     return Deployment(
         cluster=serving.inventory.cluster,
         model_path=model_path(serving),
@@ -42,10 +41,7 @@ def deploy(wish: Wish) -> Deployment:
         environment_path=environment_path(serving),
         paths=serving.inventory.paths,
         instances=instances,
-        routers=tuple(
-            router_process(hosts[name], instances, serving)
-            for name in serving.inventory.pools["router"].hosts
-        ),
+        routers=tuple(router_process(*of, instances, serving) for of in _routed(serving)),
     )
 
 
@@ -85,34 +81,43 @@ def _instance(group: tuple[Seat, ...], serving: Serving) -> Instance:
     )
 
 
-def _pool_seats(serving: Serving, pool: PoolName) -> Iterator[tuple[Seat, ...]]:
+def _routed(serving: Serving) -> Iterator[tuple[Host, RouterLayout]]:
+    """The hosts that route, if the layout has a router at all."""
+    inventory, layout = serving.inventory, serving.layout.router
+    if layout is not None:
+        for name in inventory.pools["router"].hosts:
+            yield inventory.hosts[name], layout
+
+
+def _pool_seats(serving: Serving, pool: EnginePool) -> Iterator[tuple[Seat, ...]]:
     inventory = serving.inventory
     return seats(
         inventory.pools[pool],
         serving.pool_layout(pool),
         hardware=serving.hardware,
         hosts=inventory.hosts,
+        transfers=transfers(pool, serving),
     )
 
 
 def _pool_problems(serving: Serving) -> Iterator[Problem]:
     """Missing pools, and pools that the layout does not fit."""
-    inventory = serving.inventory
-    for pool in get_args(PoolName):
+    inventory, layout = serving.inventory, serving.layout
+    wanted: tuple[PoolName, ...] = (*layout.engines, *(("router",) if layout.router else ()))
+    for pool in wanted:
         if pool not in inventory.pools:
             yield Problem(
                 what=f"layout {inventory.layout} needs a pool {pool}, the inventory has none",
                 where=inventory.path,
                 do=f"add `{pool}: {{hosts: [...], instances: 1}}` to pools",
             )
-    for pool in ENGINE_POOLS:
-        if pool in inventory.pools:
-            layout = serving.pool_layout(pool)
-            yield from shape_problems(inventory.pools[pool], layout, serving.hardware)
-            yield from _style_problems(serving, pool)
+    for name, part in layout.engines.items():
+        if name in inventory.pools:
+            yield from shape_problems(inventory.pools[name], part, serving.hardware)
+            yield from _style_problems(serving, name)
 
 
-def _style_problems(serving: Serving, pool: PoolName) -> Iterator[Problem]:
+def _style_problems(serving: Serving, pool: EnginePool) -> Iterator[Problem]:
     layout, engine = serving.pool_layout(pool), serving.engine
     if layout.style not in engine.styles:
         yield Problem(
@@ -167,7 +172,6 @@ def _listeners(placed: list[Seat], serving: Serving) -> Iterator[tuple[str, str,
     for seat in placed:
         for endpoint in engine_endpoints(seat):
             yield seat.instance, seat.layout.source, endpoint
-    inventory, layout = serving.inventory, serving.layout.router
-    for name in inventory.pools["router"].hosts:
-        for endpoint in router_endpoints(inventory.hosts[name], layout):
+    for host, layout in _routed(serving):
+        for endpoint in router_endpoints(host, layout):
             yield "router", layout.source, endpoint

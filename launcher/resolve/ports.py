@@ -29,7 +29,7 @@ def engine_endpoints(seat: Seat) -> tuple[Endpoint, ...]:
         listen("supervisor", layout.supervisor_port)
     if seat.leads and layout.hosts_per_instance > 1:
         listen("rpc", layout.rpc_port)
-    if seat.leads or not seat.spans:
+    if seat.transfers and (seat.leads or not seat.spans):
         listen("kv", layout.kv_port + seat.ranks[0].index, len(seat.ranks))
     return tuple(endpoints)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from launcher.model.deployment import Argument, Instance, RouterProcess
 from launcher.model.inventory import Host
-from launcher.model.profile import Setting
+from launcher.model.profile import RouterLayout, Setting
 from launcher.resolve.argv import argument, environment_path
 from launcher.resolve.ports import router_endpoints
 from launcher.resolve.settings import Serving, router_environment, router_settings
@@ -15,15 +15,17 @@ from launcher.resolve.settings import Serving, router_environment, router_settin
 COMPUTED = ("host", "port", "prometheus-host", "prometheus-port")
 
 
-def router_process(host: Host, instances: tuple[Instance, ...], serving: Serving) -> RouterProcess:
+def router_process(
+    host: Host, layout: RouterLayout, instances: tuple[Instance, ...], serving: Serving
+) -> RouterProcess:
     """The router on one host, in front of all instances."""
     program, *rest = serving.router.command
-    settings = {**router_settings(serving), **_listening(host, serving)}
+    settings = {**router_settings(serving), **_listening(host, layout)}
     return RouterProcess(
         host=host.name,
         unit="dsv32-router.service",
         front_unit="dsv32-front.service",
-        endpoints=router_endpoints(host, serving.layout.router),
+        endpoints=router_endpoints(host, layout),
         command=(f"{environment_path(serving)}/bin/{program}", *rest),
         arguments=(
             *(argument(name, setting) for name, setting in sorted(settings.items())),
@@ -33,8 +35,7 @@ def router_process(host: Host, instances: tuple[Instance, ...], serving: Serving
     )
 
 
-def _listening(host: Host, serving: Serving) -> dict[str, Setting]:
-    layout = serving.layout.router
+def _listening(host: Host, layout: RouterLayout) -> dict[str, Setting]:
     router, metrics, _ = router_endpoints(host, layout)
     return {
         "host": Setting(router.address, host.source),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from launcher.model.inventory import ENGINE_POOLS, Inventory, PoolName
+from launcher.model.inventory import ENGINE_POOLS, Inventory
 from launcher.model.problem import Problem
 from launcher.model.profile import (
     Engine,
+    EnginePool,
     Hardware,
     Layout,
     Model,
@@ -36,9 +37,13 @@ class Serving:
     layout: Layout
     router: RouterKind
 
-    def pool_layout(self, pool: PoolName) -> PoolLayout:
-        """The layout of an engine pool."""
-        return self.layout.prefill if pool == "prefill" else self.layout.decode
+    def pool_layout(self, pool: EnginePool) -> PoolLayout:
+        """The layout of an engine pool; KeyError if this layout has it not."""
+        return self.layout.engines[pool]
+
+    def kv_transfer(self, pool: EnginePool) -> Settings:
+        """The keys of kv-transfer-config that are ours: none where no pool prefills for another."""
+        return self.engine.kv_transfer.get(pool, {}) if self.layout.disaggregated else {}
 
 
 def merged(layers: Iterable[Settings]) -> dict[str, Setting]:
@@ -49,7 +54,7 @@ def merged(layers: Iterable[Settings]) -> dict[str, Setting]:
     return {name: setting for name, setting in result.items() if setting.value is not None}
 
 
-def engine_settings(serving: Serving, pool: PoolName) -> dict[str, Setting]:
+def engine_settings(serving: Serving, pool: EnginePool) -> dict[str, Setting]:
     """Flags of a pool's processes, without the computed ones, by their current names."""
     layout = serving.layout
     below = (serving.model.settings, serving.hardware.settings, layout.settings)
@@ -57,7 +62,7 @@ def engine_settings(serving: Serving, pool: PoolName) -> dict[str, Setting]:
     return merged(_stack(below, own=own, above=serving.inventory.settings, pool=pool))
 
 
-def engine_environment(serving: Serving, pool: PoolName) -> dict[str, Setting]:
+def engine_environment(serving: Serving, pool: EnginePool) -> dict[str, Setting]:
     """Variables of a pool's processes, without the computed ones."""
     layout = serving.layout
     below = (serving.model.environment, serving.hardware.environment, layout.environment)
@@ -67,17 +72,18 @@ def engine_environment(serving: Serving, pool: PoolName) -> dict[str, Setting]:
 
 def router_settings(serving: Serving) -> dict[str, Setting]:
     """Flags of the router, without the computed ones. `all` means all engines, not the router."""
-    above = serving.inventory.settings.get("router", {})
-    return merged((serving.router.settings, serving.layout.router.settings, above))
+    own = serving.layout.router.settings if serving.layout.router else {}
+    return merged((serving.router.settings, own, serving.inventory.settings.get("router", {})))
 
 
 def router_environment(serving: Serving) -> dict[str, Setting]:
     """Variables of the router."""
-    return merged((serving.layout.router.environment, serving.inventory.environment.get("router", {})))
+    own = serving.layout.router.environment if serving.layout.router else {}
+    return merged((own, serving.inventory.environment.get("router", {})))
 
 
 def _stack(
-    below: tuple[SettingsByPool, ...], *, own: Settings, above: SettingsByPool, pool: PoolName
+    below: tuple[SettingsByPool, ...], *, own: Settings, above: SettingsByPool, pool: EnginePool
 ) -> Iterator[Settings]:
     for by_pool in below:
         yield by_pool.get("all", {})
@@ -90,29 +96,34 @@ def _stack(
 def setting_problems(serving: Serving) -> Iterator[Problem]:
     """Every setting and variable that the engine release or resolve itself refuses."""
     yield from _pool_name_problems(serving)
-    for pool in ENGINE_POOLS:
+    for pool in serving.layout.engines:
         for name, setting in engine_settings(serving, pool).items():
-            yield from _flag_problems(name, setting, engine=serving.engine, pool=pool)
+            yield from _flag_problems(name, setting, serving=serving, pool=pool)
         for name, setting in engine_environment(serving, pool).items():
             yield from _variable_problems(name, setting, serving.engine)
 
 
 def _pool_name_problems(serving: Serving) -> Iterator[Problem]:
-    parts = (serving.model, serving.hardware, serving.layout, serving.inventory)
-    known = ("all", *ENGINE_POOLS, "router")
-    for by_pool in (by_pool for part in parts for by_pool in (part.settings, part.environment)):
-        for pool in set(by_pool) - set(known):
-            where = next((s.source for s in by_pool[pool].values()), "")
-            yield Problem(what=f"settings for {pool!r}", where=where, do=f"use one of {', '.join(known)}")
+    """Settings for pools that there are not; a model or a host type may speak of any that there could be."""
+    layout = serving.layout
+    here = ("all", *layout.engines, *(("router",) if layout.router else ()))
+    ever = ("all", *ENGINE_POOLS, "router")
+    parts = ((serving.model, ever), (serving.hardware, ever), (layout, here), (serving.inventory, here))
+    for part, known in parts:
+        for by_pool in (part.settings, part.environment):
+            for pool in set(by_pool) - set(known):
+                where = next((s.source for s in by_pool[pool].values()), "")
+                yield Problem(f"settings for {pool!r}", where=where, do=f"use one of {', '.join(known)}")
 
 
-def _flag_problems(name: str, setting: Setting, *, engine: Engine, pool: PoolName) -> Iterator[Problem]:
+def _flag_problems(name: str, setting: Setting, *, serving: Serving, pool: EnginePool) -> Iterator[Problem]:
+    engine = serving.engine
     if name in engine.computed:
         yield _computed_problem(name, setting)
     elif name in engine.removed:
         yield _removed_problem(name, setting, engine)
     elif name == KV_TRANSFER:
-        yield from _kv_transfer_problems(setting, engine.kv_transfer.get(pool, {}))
+        yield from _kv_transfer_problems(setting, serving.kv_transfer(pool))
         yield from option_problems(name, setting, engine)
     elif "flag" in spelled(name, engine):
         yield from option_problems(spelled(name, engine)["flag"], setting, engine)

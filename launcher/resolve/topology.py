@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from launcher.model.deployment import Rank
-from launcher.model.inventory import Host, Pool, PoolName
+from launcher.model.inventory import Host, Pool
 from launcher.model.problem import Problem
-from launcher.model.profile import Hardware, PoolLayout
+from launcher.model.profile import EnginePool, Hardware, PoolLayout
 
 
 @dataclass(frozen=True, slots=True)
 class Seat:
     """One process before it has ports and flags: an instance's part on one host."""
 
-    pool: PoolName
+    pool: EnginePool
     instance: str
     index: int
     """Position of the host in its instance; 0 leads."""
@@ -23,6 +23,8 @@ class Seat:
     leader: Host
     ranks: tuple[Rank, ...]
     layout: PoolLayout
+    transfers: bool
+    """KV goes to or comes from other instances, through the engine's own connector."""
 
     @property
     def leads(self) -> bool:
@@ -62,12 +64,18 @@ def seat_ranks(layout: PoolLayout, index: int, hardware: Hardware) -> tuple[Rank
 
 
 def seats(
-    pool: Pool, layout: PoolLayout, *, hardware: Hardware, hosts: Mapping[str, Host]
+    pool: Pool,
+    layout: PoolLayout,
+    *,
+    hardware: Hardware,
+    hosts: Mapping[str, Host],
+    transfers: bool = True,
 ) -> Iterator[tuple[Seat, ...]]:
     """The processes of each instance of a pool; an instance takes the next hosts in the pool's order.
 
     The layout must be free of `shape_problems`.
     """
+    assert pool.name != "router", "no engine sits there"
     width = layout.hosts_per_instance
     for number in range(pool.instances):
         own = [hosts[name] for name in pool.hosts[number * width : (number + 1) * width]]
@@ -80,6 +88,7 @@ def seats(
                 leader=own[0],
                 ranks=seat_ranks(layout, index, hardware),
                 layout=layout,
+                transfers=transfers,
             )
             for index, host in enumerate(own)
         )
@@ -117,7 +126,7 @@ def shape_problems(pool: Pool, layout: PoolLayout, hardware: Hardware) -> Iterat
         )
 
 
-def _style_problems(pool: PoolName, layout: PoolLayout, *, spans: bool) -> Iterator[Problem]:
+def _style_problems(pool: str, layout: PoolLayout, *, spans: bool) -> Iterator[Problem]:
     if spans and layout.style != "internal":
         yield Problem(
             what=f"{pool}: style {layout.style} with one rank over {layout.hosts_per_instance} hosts",

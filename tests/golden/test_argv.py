@@ -16,7 +16,8 @@ from launcher.resolve import resolve
 def test_command_lines(name: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     wanted = resolve(sample(name, tmp_path))
     assert wanted.deployment is not None
-    subjects = [*(i.name for i in wanted.deployment.instances), "router"]
+    routers = ["router"] if wanted.deployment.routers else []
+    subjects = [*(i.name for i in wanted.deployment.instances), *routers]
     shown = "\n\n".join(text(explain(wanted, s)) for s in subjects) + "\n"
     # another lock file is another environment folder, and nothing else
     golden(f"{name}/argv.txt", shown.replace(wanted.deployment.environment_path, "ENVIRONMENT"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from launcher.load import load
@@ -18,9 +19,6 @@ interface: eth0
 hosts:
   "h[01-08]": {{address: "10.0.0.[11-18]"}}
 pools:
-  prefill: {{hosts: "{prefill}"}}
-  decode: {{hosts: "{decode}"}}
-  router: {{hosts: [h08]}}
 """
 
 
@@ -34,12 +32,14 @@ def wish(
     more: str = "",
     **names: str,
 ) -> Wish:
-    """`layout` is a layout file's text without `about`; `more` ends the inventory."""
+    """`layout` is a layout file's text without `about`; the inventory has its pools, `more` ends it."""
     gpu = stack != "sandbox-cpu"
     chosen = {"hardware": "h200" if gpu else "cpu", "model": "deepseek-v3.2" if gpu else "tiny", **names}
     layouts = folder / "data/configs/layouts"
     layouts.mkdir(parents=True, exist_ok=True)
     (layouts / "test.yaml").write_text(f"about: test\n{layout}")
     path = folder / "test.yaml"
-    path.write_text(INVENTORY.format(stack=stack, prefill=prefill, decode=decode, **chosen) + more)
+    hosts = {"prefill": prefill, "decode": decode, "router": "h08"}
+    pools = [f'  {p}: {{hosts: "{h}"}}\n' for p, h in hosts.items() if re.search(f"^{p}:", layout, re.M)]
+    path.write_text("".join((INVENTORY.format(stack=stack, **chosen), *pools, more)))
     return load(path, data_dir=folder / "data")

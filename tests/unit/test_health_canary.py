@@ -173,3 +173,23 @@ def test_an_empty_answer_is_no_answer(wanted: Wanted) -> None:
 
     assert [f.subject for f in found.values()] == ["front"]
     assert "the text ''" in found["front"].text
+
+
+def test_without_a_router_each_engine_is_asked_at_its_own_address(tmp_path: Path) -> None:
+    wanted = resolve(sample("sandbox-single", tmp_path))
+    asked: list[str] = []
+
+    def post(url: str, body: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
+        asked.append(url)
+        told = {"choices": [{"text": " ok"}], "usage": {"completion_tokens": 8}}
+        return {"status": 200, "body": json.dumps(told)} if len(asked) == 1 else {"status": 500, "body": "no"}
+
+    hosts = ScriptedHosts({}, post=post)
+    good, bad = (
+        canary.canary(hosts, wanted, lambda event: None, serving={"decode-0"}, nonce=nonce)
+        for nonce in ("r1", "r2")
+    )
+    assert asked == ["http://10.77.0.11:8000/v1/completions"] * 2
+    assert [(f.severity, f.subject) for f in good] == [(Severity.OK, "decode-0@h01")]
+    assert [(f.severity, f.text) for f in bad] == [(Severity.ERROR, "the canary's request got status 500")]
+    assert canary.canary(hosts, wanted, lambda event: None, serving=(), nonce="r3") == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,12 @@ def loaded(text: str, folder: Path, **shape: str) -> Inventory:
 
 def hosts(count: int) -> dict[str, str]:
     return {f"gpu{n:02}": f"10.0.0.{n}" for n in range(1, count + 1)}
+
+
+def test_a_layout_with_one_pool_takes_all_hosts_that_make_whole_instances(tmp_path: Path) -> None:
+    shape = replace(SHAPE, layout="decode-alone")
+    inventory = loaded(init_text(Start("prod", hosts(5)), shape, data_dir=DATA), tmp_path)
+    assert {name: pool.hosts for name, pool in inventory.pools.items()} == {"decode": tuple(hosts(4))}
 
 
 @pytest.mark.parametrize(("count", "prefill", "decode"), [(4, 2, 2), (6, 4, 2), (9, 6, 2), (12, 8, 4)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -159,6 +160,34 @@ def test_roles_of_the_connector_follow_the_release(tmp_path: Path) -> None:
             f'{{"kv_connector":"NixlConnector","kv_role":"{producer}",'
             '"kv_connector_extra_config":{"num_threads":2}}'
         )
+
+
+BENCH = "{kv_connector: DecodeBenchConnector, kv_role: kv_both}"
+NIXL = "{kv_connector: NixlConnector, kv_role: kv_consumer}"
+
+
+@pytest.mark.parametrize(
+    ("settings", "connector", "ports"),
+    [
+        ("{}", None, ["api"]),
+        ("{kv-transfer-config: {kv_load_failure_policy: fail}}", None, ["api"]),
+        (f"{{kv-transfer-config: {BENCH}}}", "DecodeBenchConnector", ["api"]),
+        (f"{{kv-transfer-config: {NIXL}}}", "NixlConnector", ["api", "kv"]),
+    ],
+)
+def test_a_pool_alone_has_the_connector_that_its_settings_name(
+    tmp_path: Path, settings: str, connector: str | None, ports: list[str]
+) -> None:
+    layout = f"decode: {{tensor_parallel: 8, settings: {settings}}}\n"
+    made = deploy(wish(tmp_path, layout, stack="current", decode="h03"))
+    assert [i.name for i in made.instances] == ["decode-0"]
+    assert made.routers == ()
+    (process,) = made.instances[0].processes
+    told = value(process, "--kv-transfer-config")
+    assert (json.loads(told)["kv_connector"] if told else None) == connector
+    assert [e.name for e in process.endpoints] == ports
+    side_channel = {n for n in process.environment if "SIDE_CHANNEL" in n}
+    assert len(side_channel) == (2 if "kv" in ports else 0)
 
 
 def test_headless_processes_get_no_count_of_api_processes(tmp_path: Path) -> None:
