@@ -65,11 +65,20 @@ def runtime_lines(architecture: Architecture, shape: Shape, overheads: Overheads
     yield _experts_peak(architecture, shape)
     told = [("other activations", overheads.activations), ("CUDA libraries", overheads.libraries)]
     if shape.gpus > 1:
-        told.append(("NCCL", overheads.communicators))
+        yield _communicators(shape, overheads)
     if shape.graphs and shape.graphs_counted:
         told.append(("CUDA graphs", overheads.graphs))
     for name, measured in told:
         yield Line("runtime", name, measured.gib, f"{measured.gib:g} GiB", measured.known_from)
+
+
+def _communicators(shape: Shape, overheads: Overheads) -> Line:
+    """Each group of GPUs that vLLM makes has its own: all, tensor-, data- and expert-parallel, EPLB's."""
+    first, each = overheads.first_communicator, overheads.communicator
+    more = sum((shape.tensor_parallel > 1, shape.data_parallel > 1, shape.exchanges, shape.eplb_window > 0))
+    text = f"{first.gib:g} + {more} × {each.gib:g} GiB"
+    source = f"{first.known_from}; {each.known_from}"
+    return Line("runtime", "NCCL", first.gib + more * each.gib, text, source)
 
 
 def _attention_peak(a: Architecture, shape: Shape) -> Line:

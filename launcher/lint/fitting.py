@@ -41,9 +41,12 @@ def shape(r: Reading) -> Shape:
     )
 
 
-def memory(r: Reading) -> Budget:
-    """A GPU's memory under this launch. UntoldError where model, hardware or what decides it is unknown."""
+def memory(r: Reading) -> Budget | None:
+    """A GPU's memory under this launch; None where there is no GPU. UntoldError where model, hardware or what
+    decides it is unknown."""
     hardware = r.hardware()
+    if not hardware.gpus_per_host:
+        return None
     if hardware.overheads is None:
         raise untold(f"what a GPU of {hardware.name} needs beside what can be worked out")
     return budget(r.architecture(), hardware, shape(r))
@@ -58,39 +61,45 @@ def _utilization(r: Reading) -> float:
 
 def weights_gib(r: Reading) -> Value:
     """GiB of weights on each GPU."""
-    return round(memory(r).weights_gib, 1)
+    made = memory(r)
+    return round(made.weights_gib, 1) if made else None
 
 
 def kv_gib(r: Reading) -> Value:
     """GiB left for KV on each GPU; below 0 where the rest is too large already."""
-    return round(memory(r).kv_gib, 1)
+    made = memory(r)
+    return round(made.kv_gib, 1) if made else None
 
 
 def kv_tokens(r: Reading) -> Value:
     """Tokens of KV that one rank holds."""
-    return memory(r).kv_tokens
+    made = memory(r)
+    return made.kv_tokens if made else None
+
+
+def tokens_per_seq(r: Reading) -> Value:
+    """Tokens of KV that each request of a full step has: kv_tokens by max_seqs."""
+    made = memory(r)
+    return made.kv_tokens // made.shape.max_seqs if made else None
 
 
 def fits(r: Reading) -> Value:
     """Does the engine start, and hold one request of the longest context?"""
-    return memory(r).fits
+    made = memory(r)
+    return made.fits if made else None
 
 
 def misfit(r: Reading) -> Value:
     """Why it does not fit, in words; absent where it does."""
-    return "; ".join(memory(r).reasons) or None
-
-
-def full_step_tokens(r: Reading) -> Value:
-    """Tokens of KV that each request of a full step has: kv_tokens by max_seqs."""
-    return memory(r).kv_tokens // max(1, r.whole("max_seqs"))
+    made = memory(r)
+    return "; ".join(made.reasons) or None if made else None
 
 
 QUANTITIES: dict[str, Quantity] = {
     "weights_gib": weights_gib,
     "kv_gib": kv_gib,
     "kv_tokens": kv_tokens,
+    "tokens_per_seq": tokens_per_seq,
     "fits": fits,
     "misfit": misfit,
-    "full_step_tokens": full_step_tokens,
 }

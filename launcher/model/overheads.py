@@ -22,8 +22,10 @@ class Overheads:
     """CUDA's own, taken before an engine starts: no utilization reaches it."""
     libraries: Measured
     """Outside of the allocator: kernels, cuBLAS and the like."""
-    communicators: Measured
-    """NCCL's, where an engine has several GPUs."""
+    first_communicator: Measured
+    """NCCL's, for the first group of GPUs that speak to each other."""
+    communicator: Measured
+    """NCCL's, for each further group."""
     activations: Measured
     """The part of the peak that does not grow with the tokens of a step: sampler, indexer logits."""
     graphs: Measured
