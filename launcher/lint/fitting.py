@@ -32,7 +32,7 @@ def shape(r: Reading) -> Shape:
         max_seqs=r.whole("max_seqs"),
         max_model_len=r.whole("max_context"),
         draft_tokens=r.whole("mtp_tokens") if r.value("spec_method") == "mtp" else 0,
-        utilization=_utilization(r),
+        utilization=utilization(r),
         graphs=r.value("cudagraph_mode") != "NONE",
         graphs_counted=number(r.variable("VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS")) == 1,
         dense_whole=r.behaviour("sequence-parallel-dense-mlp") == "whole",
@@ -52,7 +52,8 @@ def memory(r: Reading) -> Budget | None:
     return budget(r.architecture(), hardware, shape(r))
 
 
-def _utilization(r: Reading) -> float:
+def utilization(r: Reading) -> float:
+    """The part of a GPU's memory that the engine takes: as written, else the release's default."""
     written = number(r.setting("gpu-memory-utilization"))
     if written is None:
         raise untold("the utilization of GPU memory")
