@@ -21,6 +21,12 @@ DEEPEST = 40
 """Levels; nothing we read needs ten, and a hostile file must not exhaust the stack."""
 
 
+class Block(str):
+    """Text of a literal block (`|`): its lines stand in the file one by one, below the line of its key."""
+
+    __slots__ = ()
+
+
 class Plain(str):
     """Text that stood in the file without quotes: `true`, `12` and `~` may mean more than text to a type."""
 
@@ -38,9 +44,13 @@ class Document:
 
     def place(self, location: Location) -> str:
         """`path:line` of a value, or of the nearest thing around it that the file does have."""
+        return f"{self.path}:{self.line(location)}"
+
+    def line(self, location: Location) -> int:
+        """The number alone."""
         while location not in self.lines:
             location = location[:-1]
-        return f"{self.path}:{self.lines[location]}"
+        return self.lines[location]
 
 
 def parse(text: str, path: str) -> Document:
@@ -60,6 +70,25 @@ def parse(text: str, path: str) -> Document:
     if builder.problems:
         raise InputError(*builder.problems)
     return Document(path, builder.root, builder.lines)
+
+
+def parse_foreign(text: str, path: str) -> list[Document]:
+    """Documents that others wrote, as their own programs read them: anchors, merge keys, several a file, of
+    two equal keys the last. InputError if it is no YAML.
+
+    >>> [d.values for d in parse_foreign("a: &x {b: 1}\\nc: {<<: *x, d: 2}\\n---\\n- e", "x.yaml")]
+    [{'a': {'b': '1'}, 'c': {'b': '1', 'd': '2'}}, ['e']]
+    """
+    builders: list[_ForeignBuilder] = []
+    try:
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            if isinstance(event, yaml.DocumentStartEvent):
+                builders.append(_ForeignBuilder(path))
+            elif builders:
+                builders[-1].take(event)
+    except yaml.YAMLError as error:
+        raise InputError(_syntax(error, text, path)) from None
+    return [Document(path, b.root, b.lines) for b in builders if b.lines and b.root != ""]
 
 
 class _Open:
@@ -105,7 +134,7 @@ class _Builder:
         location = self._locate_next(line)
         if isinstance(event, yaml.ScalarEvent):
             self._refuse_controls(event.value, line)
-            self._store(Plain(event.value) if event.style is None else str(event.value))
+            self._store(_STYLES.get(event.style, str)(event.value))
         elif isinstance(event, yaml.AliasEvent):
             self._store("")
         else:
@@ -175,6 +204,58 @@ class _Builder:
 
     def _say(self, line: int, what: str, *, do: str) -> None:
         self.problems.append(Problem(what, where=f"{self.path}:{line}", do=do))
+
+
+class _ForeignBuilder(_Builder):
+    """Takes what our own files may not have."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._anchors: dict[str, Value] = {}
+        self._anchor: str | None = None
+
+    def _node(self, event: yaml.NodeEvent, line: int) -> None:
+        if self._wants_key():
+            self._foreign_key(event, line)
+        elif isinstance(event, yaml.AliasEvent):
+            self._locate_next(line)
+            meant = self._anchors.get(str(event.anchor), "")
+            itself = any(meant is outer.value for outer in self._open)
+            self._store("" if itself else meant)
+        else:
+            self._anchor = event.anchor
+            super()._node(event, line)
+
+    def _foreign_key(self, event: yaml.NodeEvent, line: int) -> None:
+        top = self._open[-1]
+        if not isinstance(event, yaml.ScalarEvent):
+            self._say(line, "a key must be text, found more", do="quote a value that starts with `{`")
+            raise InputError(*self.problems)
+        top.key = event.value
+        location = (*top.location, event.value)
+        self.lines[location] = line
+
+    def _store(self, value: Value) -> None:
+        if self._anchor is not None:
+            self._anchors[self._anchor] = value
+            self._anchor = None
+        top = self._open[-1] if self._open else None
+        if top is None or not isinstance(top.value, dict) or top.key is None:
+            super()._store(value)
+            return
+        if top.key == "<<":
+            for merged in value if isinstance(value, list) else [value]:
+                extra = merged if isinstance(merged, dict) else {}
+                top.value.update({k: v for k, v in extra.items() if k not in top.value})
+        else:
+            top.value[top.key] = value
+        top.key = None
+
+    def _refuse_extras(self, event: yaml.NodeEvent, line: int) -> None:
+        """Nothing is refused."""
+
+
+_STYLES: Mapping[str | None, type[str]] = {None: Plain, "|": Block}
 
 
 def _syntax(error: yaml.YAMLError, text: str, path: str) -> Problem:

@@ -11,7 +11,7 @@ from launcher.model.profile import Hardware, Model, Settings
 class Unknown(str):
     """Text that the file does not tell, as it is written there: `$(hostname -i)`, or `--port` of `$PORT`.
 
-    A setting, or anything within a setting's JSON, whose value is one is given, and what it is cannot be told.
+    A setting whose value is one, or anything within a setting's JSON, is given; what it is cannot be told.
 
     >>> isinstance(Unknown("$PORT"), str), isinstance("$PORT", Unknown)
     (True, False)

@@ -1,0 +1,199 @@
+"""Files that others wrote → Launches: command lines, scripts, environment files, units, Compose, Kubernetes.
+
+Nothing is run and nothing is fetched. What a file does not tell is unknown, never guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from launcher.load.document import Document, parse_foreign
+from launcher.load.foreign.build import Context, Given, build, settings, with_instances
+from launcher.load.foreign.compose import is_compose, read_compose
+from launcher.load.foreign.environment import is_environment, read_environment
+from launcher.load.foreign.expand import Scope
+from launcher.load.foreign.fenced import blocks, is_fenced
+from launcher.load.foreign.manifest import Pod, is_manifest, read_manifest
+from launcher.load.foreign.marks import clean
+from launcher.load.foreign.shell import Shell
+from launcher.load.foreign.side import by_name
+from launcher.load.foreign.starts import BEGINS
+from launcher.load.foreign.template import is_template, without_template
+from launcher.load.foreign.unit import is_unit, read_unit
+from launcher.model.launch import Launch
+from launcher.model.problem import InputError, Problem
+
+__all__ = ["Given", "Reading", "read_file", "read_text"]
+
+LARGEST = 1 << 20
+"""Bytes."""
+PINNED = re.compile(r"\bvllm(?:\[[\w,]*\])?==(\d+\.\d+\.\d+(?:\.post\d+|rc\d+)?)")
+LOOKED_FOR = (
+    "looked for `vllm serve`, the module vllm.entrypoints.openai.api_server, and containers of vllm-openai"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a file starts, and what of it could not be read or reads otherwise than it looks."""
+
+    launches: tuple[Launch, ...]
+    problems: tuple[Problem, ...] = ()
+    """Empty `launches` has at least one that says why."""
+
+
+def read_file(path: Path, *, given: Given) -> Reading:
+    """A file of any of the forms, told by its content. Never raises for what is in it."""
+    try:
+        content = path.read_bytes() if path.stat().st_size <= LARGEST else None
+    except OSError as error:
+        reason = (error.strerror or "unreadable").lower()
+        return _nothing(Problem(f"cannot be read: {reason}", where=str(path), do="name a file"))
+    if content is None:
+        what = f"the file is larger than {LARGEST >> 20} MiB"
+        return _nothing(Problem(what, where=str(path), do="name the script or manifest itself"))
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        what = f"byte 0x{content[error.start]:02x} is not UTF-8"
+        where = f"{path}:{content.count(bytes([10]), 0, error.start) + 1}"
+        return _nothing(Problem(what, where=where, do="name a text file"))
+    return read_text(text, str(path), given=given, beside=path.parent)
+
+
+def read_text(text: str, name: str, *, given: Given, beside: Path | None = None) -> Reading:
+    """The text of such a file. `name` is how messages call it; files that it names are read from `beside`."""
+    if "\0" in text or len(text) > LARGEST:
+        return _nothing(Problem("this is no text file", where=name, do="name a script or manifest"))
+    text = clean(text)
+    pinned = set(PINNED.findall(text))
+    context = Context(name, _reader(beside), given, version=pinned.pop() if len(pinned) == 1 else "")
+    problems: list[Problem] = []
+    if is_template(text):
+        problems.append(_template(name))
+        text = without_template(text)
+    try:
+        launches = _launches(text, context, problems)
+    except InputError as error:
+        launches = []
+        problems.extend(error.problems)
+    if not launches and not problems:
+        do = "name the file whose command starts the engine"
+        problems.append(Problem(f"no `vllm serve` in {name}", where=name, why=LOOKED_FOR, do=do))
+    return Reading(tuple(with_instances(launches)), tuple(dict.fromkeys(problems)))
+
+
+def _launches(text: str, context: Context, problems: list[Problem]) -> list[Launch]:
+    if is_unit(text):
+        return _of_unit(text, context, problems)
+    if is_environment(text):
+        return [_of_environment(text, context)]
+    documents = _documents(text, context, problems)
+    if documents:
+        return [launch for d in documents for launch in _of_document(d, context, problems)]
+    parts = blocks(text) if is_fenced(text) and not text.startswith("#!") else [(text, 1)]
+    return [launch for part, line in parts for launch in _of_script(part, line, context, problems)]
+
+
+def _documents(text: str, context: Context, problems: list[Problem]) -> list[Document]:
+    """YAML documents that are manifests or Compose files; none: it is something else."""
+    marked = re.search(r"^(services|kind|apiVersion|\"(kind|apiVersion|services)\"):|^\{", text, re.MULTILINE)
+    if not marked or text.startswith("#!"):
+        return []
+    if not BEGINS.search(text) and "vllm" not in text.lower():
+        return []
+    try:
+        documents = parse_foreign(text, context.path)
+    except InputError as error:
+        if re.search(r"^(apiVersion|services):", text, re.MULTILINE):
+            problems.extend(error.problems)
+        return []
+    return [d for d in documents if is_manifest(d) or is_compose(d)]
+
+
+def _of_script(text: str, line: int, context: Context, problems: list[Problem]) -> list[Launch]:
+    shell = Shell(context.path, context.read_beside)
+    shell.script(text, Scope(), line=line)
+    problems.extend(shell.problems if shell.starts else ())
+    written = replace(context, read_beside=lambda name: _written(shell, name) or context.read_beside(name))
+    return [build(start, written, problems) for start in shell.starts]
+
+
+def _written(shell: Shell, name: str) -> str | None:
+    return shell.files.get(name.rsplit("/", 1)[-1])
+
+
+def _of_environment(text: str, context: Context) -> Launch:
+    name = context.path.rsplit("/", 1)[-1]
+    pool = context.given.pool or by_name([name])
+    return Launch(
+        name=name,
+        flags={},
+        variables=settings(read_environment(text), context.path),
+        source=f"{context.path}:1",
+        version=context.given.version,
+        model=context.given.model,
+        hardware=context.given.hardware,
+        pool=pool,
+        disaggregated=True if pool else None,
+        more_flags=True,
+        more_variables=True,
+    )
+
+
+def _of_unit(text: str, context: Context, problems: list[Problem]) -> list[Launch]:
+    shell, directives = read_unit(text, context.path, context.read_beside)
+    problems.extend(shell.problems)
+    name = context.path.rsplit("/", 1)[-1]
+    described = directives.get("Description", "")
+    own = replace(context, name=name, unit=directives, hints=(name, described))
+    return [build(start, own, problems) for start in shell.starts]
+
+
+def _of_document(document: Document, context: Context, problems: list[Problem]) -> list[Launch]:
+    shell = Shell(context.path, context.read_beside)
+    launches: list[Launch] = []
+    if is_compose(document):
+        for name, start in read_compose(document, shell):
+            launches.append(build(start, replace(context, name=f"service {name}"), problems))
+    else:
+        for found in read_manifest(document, shell):
+            launches.append(build(found.start, _of_pod(found.pod, context), problems))
+    problems.extend(shell.problems)
+    return launches
+
+
+def _of_pod(pod: Pod, context: Context) -> Context:
+    """A pod's own words. The two templates of a LeaderWorkerSet are one instance."""
+    part = {"leaderTemplate": " leader", "workerTemplate": " worker"}.get(pod.group, "")
+    name = f"{pod.kind}/{pod.name}"
+    instance = name if pod.group else ""
+    return replace(context, name=name + part, hints=(*pod.names, pod.name), hosts=pod.size, instance=instance)
+
+
+def _reader(beside: Path | None) -> Callable[[str], str | None]:
+    """Reads files that a text names, by the last part of their paths: those that lie beside it."""
+
+    def read(name: str) -> str | None:
+        last = name.rstrip("/").rsplit("/", 1)[-1]
+        path = beside / last if beside is not None and last not in ("", ".", "..") else None
+        try:
+            if path is None or not path.is_file() or path.stat().st_size > LARGEST:
+                return None
+            return clean(path.read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+
+    return read
+
+
+def _template(name: str) -> Problem:
+    what = "this is a template: what stands in `{{ }}` is unknown, and all its branches are read"
+    return Problem(what, where=name, do="render it first, for instance by `helm template`, and read that")
+
+
+def _nothing(problem: Problem) -> Reading:
+    return Reading((), (problem,))

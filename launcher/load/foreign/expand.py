@@ -1,0 +1,292 @@
+"""A shell word as written → the words it becomes, as far as the script tells; runs nothing."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from launcher.load.foreign.lexer import DEEPEST, piece_end
+from launcher.load.foreign.marks import MARKED, bare, told, unresolved
+
+SPLIT = re.compile(rf"(?:{MARKED.pattern}|\S)+")
+PARAMETER = re.compile(r"([A-Za-z_]\w*|[0-9]+|[@*#?$!-])(?:\[([^\]]*)\])?(:?[-=+?])?(.*)", re.DOTALL)
+SIMPLE = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]")
+NAMES = re.compile(r"\$?\{?([A-Za-z_]\w*)\}?")
+ARITHMETIC: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+LONGEST = 1 << 20
+"""Characters of one word: a script that doubles a variable again and again is not followed further."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What a program gets as one argument, and the line that wrote it. May hold marks."""
+
+    text: str
+    line: int
+
+
+@dataclass(slots=True)
+class Scope:
+    """What is known of a shell's variables at one point of a script."""
+
+    variables: dict[str, Word] = field(default_factory=dict)
+    exported: set[str] = field(default_factory=set)
+    arrays: dict[str, tuple[Word, ...]] = field(default_factory=dict)
+    positional: tuple[Word, ...] | None = None
+    """None: whatever the script is called with."""
+    more_variables: bool = False
+    """Something that we cannot read may have set more of them."""
+    export_all: bool = False
+
+    def copy(self) -> Scope:
+        """For a branch or a subshell."""
+        more, every = self.more_variables, self.export_all
+        return Scope(
+            dict(self.variables), set(self.exported), dict(self.arrays), self.positional, more, every
+        )
+
+    def assign(self, name: str, word: Word) -> None:
+        """`name=word`."""
+        self.variables[name] = Word(word.text[:LONGEST], word.line)
+        self.arrays.pop(name, None)
+        if self.export_all:
+            self.exported.add(name)
+
+    def look_up(self, name: str) -> Word | None:
+        """A variable or positional parameter; None if the script does not set it."""
+        if name.isdigit():
+            index = int(name) - 1
+            known = self.positional or ()
+            return known[index] if 0 <= index < min(len(known), 99) else None
+        if name in self.arrays:
+            words = self.arrays[name]
+            return words[0] if words else Word("", 0)
+        return self.variables.get(name)
+
+    def all_of(self, name: str) -> tuple[Word, ...] | None:
+        """`${name[@]}`, or `$@`; None if the script does not tell."""
+        if name in "@*":
+            return self.positional
+        found = self.arrays.get(name)
+        single = self.variables.get(name)
+        return found if found is not None or single is None else (single,)
+
+
+def expand(written: str, line: int, scope: Scope) -> list[Word]:
+    """The words that one word becomes: none, one or several."""
+    fields = _Fields(line)
+    _read(written, fields, scope, quoted=False)
+    fields.close()
+    return fields.words
+
+
+def expand_text(written: str, line: int, scope: Scope) -> Word:
+    """The same where nothing is split: the right side of an assignment."""
+    fields = _Fields(line)
+    _read(written, fields, scope, quoted=False, splits=False)
+    fields.close()
+    return Word(" ".join(w.text for w in fields.words)[:LONGEST], line)
+
+
+def expand_document(body: str, line: int, scope: Scope) -> str:
+    """A here-document's body: quotes mean nothing in it."""
+    fields = _Fields(line)
+    _read(body, fields, scope, quoted=True)
+    fields.close()
+    return "".join(w.text for w in fields.words)[:LONGEST]
+
+
+class _Fields:
+    """Words under construction."""
+
+    def __init__(self, line: int) -> None:
+        self.words: list[Word] = []
+        self._line = line
+        self._open: list[str] | None = None
+        self.depth = 0
+
+    def add(self, text: str) -> None:
+        """Joins the word that is open."""
+        self._open = [*(self._open or ()), text] if text or self._open is None else self._open
+
+    def split(self, word: Word) -> None:
+        """Joins, but blanks within end words."""
+        pieces = SPLIT.findall(word.text)
+        if not pieces or word.text[:1].isspace():
+            self.close()
+        for index, piece in enumerate(pieces):
+            if index:
+                self.close()
+            self.add(piece)
+            self._line = word.line or self._line
+        if pieces and word.text[-1:].isspace():
+            self.close()
+
+    def many(self, words: tuple[Word, ...]) -> None:
+        """Each is a word of its own."""
+        for index, word in enumerate(words):
+            if index:
+                self.close()
+            self.add(word.text)
+            self._line = word.line or self._line
+
+    def close(self) -> None:
+        """Ends the open word, if there is one."""
+        if self._open is not None:
+            self.words.append(Word("".join(self._open), self._line))
+        self._open = None
+
+
+def _read(written: str, fields: _Fields, scope: Scope, *, quoted: bool, splits: bool = True) -> None:
+    if fields.depth > DEEPEST:
+        fields.add(unresolved(written))
+        return
+    fields.depth += 1
+    at = 0
+    while at < len(written):
+        single = quoted and (written[at] in "'\"<>" or written.startswith("$'", at))
+        end = at + 1 if single else min(piece_end(written, at), len(written))
+        piece = written[at:end]
+        if piece[0] == "$" and not single and not piece.startswith("$'"):
+            end = _dollar(written, at, fields, scope, splits=splits and not quoted)
+        elif piece[0] == "`" or piece[:2] in ("<(", ">("):
+            fields.add(unresolved(piece))
+        elif piece[0] == "\\" and len(piece) == 2:
+            escapes = not quoted or piece[1] in '$`"\\\n'
+            fields.add("" if piece[1] == "\n" else piece[1] if escapes else piece)
+        elif quoted:
+            fields.add(piece)
+        elif piece[0] == '"':
+            fields.add("")
+            _read(piece[1:].removesuffix('"'), fields, scope, quoted=True)
+        elif piece[0] == "'" or piece.startswith("$'"):
+            fields.add(piece.lstrip("$")[1:].removesuffix("'"))
+        else:
+            fields.add(piece)
+        at = end
+    fields.depth -= 1
+
+
+def _dollar(written: str, at: int, fields: _Fields, scope: Scope, *, splits: bool) -> int:
+    """What begins with `$`; gives where it ends."""
+    end = min(piece_end(written, at), len(written))
+    piece = written[at:end]
+    if piece.startswith("$((") and piece.endswith("))"):
+        fields.add(_arithmetic(piece, scope))
+    elif piece.startswith("$("):
+        fields.add(unresolved(piece))
+    elif piece.startswith("${"):
+        _parameter(piece[2:].removesuffix("}"), piece, fields, scope, splits=splits)
+    elif simple := SIMPLE.match(written, at + 1):
+        end = simple.end()
+        _parameter(simple[0], written[at:end], fields, scope, splits=splits)
+    else:
+        fields.add(piece)
+    return end
+
+
+def _parameter(inner: str, piece: str, fields: _Fields, scope: Scope, *, splits: bool) -> None:
+    """`${inner}`: plain, of an array, or with a default."""
+    parsed = PARAMETER.fullmatch(inner)
+    if not parsed:
+        fields.add(unresolved(piece))
+        return
+    name, index, test, rest = parsed.groups(default="")
+    if index in ("@", "*") or name in ("@", "*"):
+        words = scope.all_of(name) if not rest else None
+        fields.many(words if words is not None else (Word(unresolved(piece), 0),))
+        return
+    known = scope.look_up(name) if not index or index == "0" else _element(scope, name, index)
+    if test:
+        _with_default(known, test, rest, piece, fields, scope, name=name, splits=splits)
+    elif known is None or rest:
+        fields.add(unresolved(piece))
+    elif splits:
+        fields.split(known)
+    else:
+        fields.add(known.text)
+
+
+def _element(scope: Scope, name: str, index: str) -> Word | None:
+    words = scope.arrays.get(name, ())
+    return words[int(index)] if re.fullmatch("[0-9]{1,4}", index) and int(index) < len(words) else None
+
+
+def _with_default(
+    known: Word | None,
+    test: str,
+    rest: str,
+    piece: str,
+    fields: _Fields,
+    scope: Scope,
+    *,
+    name: str,
+    splits: bool,
+) -> None:
+    """`:-` and its like. A variable that a script leaves to its caller has the default that it names."""
+    missing = known is None or (test[0] == ":" and known.text == "")
+    if test[-1] == "+":
+        if known is None:
+            fields.add(unresolved(piece))
+        elif not missing:
+            _read(rest, fields, scope, quoted=not splits)
+    elif not missing and known is not None:
+        fields.split(known) if splits else fields.add(known.text)
+    elif test[-1] == "?":
+        fields.add(unresolved(piece))
+    else:
+        if test[-1] == "=":
+            scope.assign(name, expand_text(rest, 0, scope))
+        _read(rest, fields, scope, quoted=not splits)
+
+
+def _arithmetic(piece: str, scope: Scope) -> str:
+    """`$((…))` over whole numbers; unresolved if it holds anything else.
+
+    >>> _arithmetic("$((2 * N + 1))", Scope({"N": Word("4", 1)}))
+    '9'
+    """
+
+    def number(found: re.Match[str]) -> str:
+        known = scope.look_up(found[1])
+        return known.text.strip() if known is not None else "?"
+
+    written = NAMES.sub(number, piece[3:-2]).strip()
+    if not re.fullmatch(r"[0-9\s+*/%()-]{1,200}", written) or "**" in written:
+        return unresolved(piece)
+    try:
+        return str(_number(ast.parse(written.replace("/", "//"), mode="eval").body))
+    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
+        return unresolved(piece)
+
+
+def _number(expression: ast.expr) -> int:
+    if isinstance(expression, ast.Constant) and isinstance(expression.value, int):
+        return expression.value
+    if isinstance(expression, ast.UnaryOp) and isinstance(expression.op, ast.USub):
+        return -_number(expression.operand)
+    if isinstance(expression, ast.BinOp) and type(expression.op) in ARITHMETIC:
+        return ARITHMETIC[type(expression.op)](_number(expression.left), _number(expression.right))
+    raise ValueError("no number")
+
+
+def common(one: Word | None, other: Word | None, name: str) -> Word | None:
+    """What a variable is after two branches: unresolved where they differ."""
+    if one is not None and other is not None and one.text == other.text:
+        return one
+    if one is None and other is None:
+        return None
+    line = (one or other or Word("", 0)).line
+    return Word(unresolved(f"${{{name}}}"), line)
+
+
+__all__ = ["Scope", "Word", "bare", "common", "expand", "expand_document", "expand_text", "told"]

@@ -1,0 +1,260 @@
+"""A server's arguments → its flags by long name, as vLLM's own parser reads them; knows no shell."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from launcher.load.document import Document, parse_foreign
+from launcher.load.foreign.expand import Word
+from launcher.load.foreign.marks import CLOSE, MARKED, OPEN, bare, told, value
+from launcher.load.shape import as_json
+from launcher.model.launch import Unknown
+from launcher.model.problem import InputError, Problem
+from launcher.model.profile import Setting
+from launcher.model.snapshot import Option
+from launcher.model.values import Json
+
+CONFIG = "config"
+LEVEL = re.compile(r"-O=?([0-9]\w*)")
+"""`-O3` is `--optimization-level 3`."""
+NUMBER = re.compile(r"-[0-9.]")
+"""A value though it begins with a dash."""
+HIDDEN = re.compile(f"{OPEN}([0-9]+){CLOSE}")
+DEEPEST = 20
+"""Levels of JSON."""
+
+
+@dataclass(slots=True)
+class Flags:
+    """What a command line gives."""
+
+    settings: dict[str, Setting] = field(default_factory=dict)
+    more: bool = False
+    """Words that cannot be told may be more flags."""
+    problems: list[Problem] = field(default_factory=list)
+    seeks_model: bool = False
+    """It stands behind some flag, as a word of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """One flag and the words after it."""
+
+    name: str
+    """Long, without dashes; dotted into JSON."""
+    values: tuple[Word, ...]
+    word: Word
+
+
+def read_flags(
+    args: Sequence[Word],
+    *,
+    path: str,
+    serve: bool,
+    options: Mapping[str, Option],
+    read_beside: Callable[[str], str | None],
+) -> Flags:
+    """`options`: of the release, or of all releases if it is unknown; empty: none is known to be a switch."""
+    flags = Flags()
+    groups = list(_groups(args, options, flags))
+    positional = groups[0].values if groups and not groups[0].name else ()
+    if serve and positional:
+        flags.settings["model"] = Setting(value(positional[0].text), f"{path}:{positional[0].line}")
+        positional = positional[1:]
+    named = {"model", CONFIG} & {g.name for g in groups}
+    flags.seeks_model = serve and not named and "model" not in flags.settings
+    dotted: dict[str, Setting] = {}
+    for given in (g for g in groups if g.name):
+        _take(given, flags, dotted, path=path, options=options)
+    for word in positional:
+        _say_stray(word, flags, path)
+    for name, setting in dotted.items():
+        if name in flags.settings:
+            what = f"--{name} is given as JSON and as --{name}.KEY, the JSON is lost"
+            _say(flags, what, setting.source, do="write all keys in one of the two ways")
+        flags.settings[name] = setting
+    _pull_config(flags, read_beside)
+    return flags
+
+
+def _groups(args: Sequence[Word], options: Mapping[str, Option], flags: Flags) -> Iterator[_Given]:
+    """Each flag with the words up to the next one; words before the first have no name."""
+    shorts = {o.short.lstrip("-"): name for name, o in options.items() if o.short}
+    word, name = Word("", 0), ""
+    values: list[Word] = []
+    for arg in args:
+        level = LEVEL.fullmatch(arg.text)
+        if level or (arg.text.startswith("-") and arg.text != "-" and not NUMBER.match(arg.text)):
+            yield _Given(name, tuple(values), word)
+            text = f"--optimization-level={level[1]}" if level else arg.text
+            head, joined, rest = text.partition("=")
+            word, name = arg, _long(head, shorts, options)
+            values = [Word(rest, arg.line)] if joined else []
+            if not told(name) or arg.text == "--":
+                flags.more, name = flags.more or arg.text != "--", "" if arg.text == "--" else "?"
+        elif _is_open(arg, name, values, options):
+            flags.more = True
+        else:
+            values.append(arg)
+    yield _Given(name, tuple(values), word)
+
+
+def _is_open(arg: Word, name: str, values: Sequence[Word], options: Mapping[str, Option]) -> bool:
+    """Could this word, of which nothing is told, be flags rather than a value?"""
+    if not arg.text.startswith(OPEN):
+        return False
+    whole = MARKED.fullmatch(arg.text) is not None
+    several = whole and ("@" in arg.text or "*" in arg.text)
+    takes_none = bool(values) or (name in options and options[name].switch) or name.startswith("no-")
+    return several or (whole and bool(name) and takes_none)
+
+
+def _long(head: str, shorts: Mapping[str, str], options: Mapping[str, Option]) -> str:
+    """`--max_num_seqs` and `-tp` → the long name; the parser also takes what abbreviates one name only.
+
+    >>> _long("--eplb_config.window_size", {}, {}), _long("-tp", {"tp": "tensor-parallel-size"}, {})
+    ('eplb-config.window_size', 'tensor-parallel-size')
+    """
+    name, dot, key = head.lstrip("-").partition(".")
+    if not head.startswith("--"):
+        name = shorts.get(name, name)
+    name = name.replace("_", "-")
+    if name not in options and name.removeprefix("no-") not in options and len(name) > 2:
+        longer = [option for option in options if option.startswith(name)]
+        name = longer[0] if len(longer) == 1 and head.startswith("--") else name
+    return name + dot + key
+
+
+def _take(
+    given: _Given, flags: Flags, dotted: dict[str, Setting], *, path: str, options: Mapping[str, Option]
+) -> None:
+    """One flag becomes a setting."""
+    name, _, key = given.name.partition(".")
+    source = f"{path}:{given.word.line}"
+    if given.name == "?":
+        return
+    joined = "=" in given.word.text
+    switch = not joined and not key and (not given.values or (name in options and options[name].switch))
+    values, rest = given.values[: 0 if switch else None], given.values[0 if switch else 1 :]
+    if flags.seeks_model and rest:
+        flags.settings["model"] = Setting(value(rest[-1].text), f"{path}:{rest[-1].line}")
+        flags.seeks_model = False
+        values, rest = (values[:-1], rest) if values else (values, rest[:-1])
+    if key:
+        scalar = _scalar(values[0].text, adds=key.endswith("+")) if values else True
+        _nest(dotted, name, key.rstrip("+"), Setting(scalar, source))
+    elif switch:
+        off = name.startswith("no-") and name not in options
+        _set(flags, name.removeprefix("no-") if off else name, Setting(not off, source))
+        for word in rest:
+            _say_stray(word, flags, path)
+    elif len(values) > 1:
+        _set(flags, name, Setting([value(w.text) for w in values], source))
+    else:
+        _set(flags, name, Setting(_json(values[0].text, flags, source, name), source))
+
+
+def _set(flags: Flags, name: str, setting: Setting) -> None:
+    before = flags.settings.get(name)
+    if before is not None and name != CONFIG and before.value != setting.value:
+        what = f"--{name} is given twice, first as {_shown(before.value)}, and the last one counts"
+        _say(flags, what, setting.source, do=f"remove the one of {before.source}")
+    flags.settings[name] = setting
+
+
+def _nest(dotted: dict[str, Setting], name: str, key: str, setting: Setting) -> None:
+    """`--name.a.b value` into one mapping a flag."""
+    outer = dotted.setdefault(name, Setting({}, setting.source)).value
+    *path, last = key.split(".")[:DEEPEST]
+    for part in path:
+        if not isinstance(outer, dict):
+            return
+        outer = outer.setdefault(part, {})
+    if isinstance(outer, dict):
+        outer[last] = setting.value
+
+
+def _json(text: str, flags: Flags, source: str, name: str) -> Json:
+    """A value: JSON where it is a mapping or list, else text."""
+    if not bare(text).lstrip().startswith(("{", "[")):
+        return value(text)
+    parts: list[str] = []
+
+    def hide(found: re.Match[str]) -> str:
+        parts.append(found[0])
+        return f"{OPEN}{len(parts) - 1}{CLOSE}"
+
+    hidden = MARKED.sub(hide, text)
+    for candidate in (hidden, MARKED.sub(lambda found: f'"{found[0]}"', hidden)):
+        try:
+            return _restored(json.loads(candidate), parts)
+        except (ValueError, RecursionError):
+            continue
+    if told(text) and text.lstrip().startswith("{"):
+        what = f"the value of --{name} is not JSON: {_shown(text)}"
+        _say(flags, what, source, do="put it between single quotes, so that its own quotes stay")
+    return value(text)
+
+
+def _scalar(text: str, *, adds: bool) -> Json:
+    """What the parser makes of a value of `--a.b`, JSON if it can be, and of `--a.b+`."""
+    if adds:
+        return [value(part) for part in text.split(",")]
+    try:
+        return _restored(json.loads(text), [])
+    except (ValueError, RecursionError):
+        return value(text)
+
+
+def _restored(item: Json, parts: Sequence[str], depth: int = 0) -> Json:
+    """Parsed JSON with its unknown parts back in it."""
+    if depth > DEEPEST:
+        return None
+    if isinstance(item, str):
+        return value(HIDDEN.sub(lambda found: parts[int(found[1])], item))
+    if isinstance(item, list):
+        return [_restored(i, parts, depth + 1) for i in item]
+    if isinstance(item, dict):
+        return {bare(k): _restored(v, parts, depth + 1) for k, v in item.items()}
+    return item
+
+
+def _pull_config(flags: Flags, read_beside: Callable[[str], str | None]) -> None:
+    """`--config FILE`: its settings, under those of the command line."""
+    setting = flags.settings.get(CONFIG)
+    if setting is None or not isinstance(setting.value, str):
+        return
+    text = read_beside(setting.value) if not isinstance(setting.value, Unknown) else None
+    document = _config(text, setting.value, flags) if text is not None else None
+    if document is None or not isinstance(document.values, dict):
+        flags.more = True
+        return
+    for key, item in document.values.items():
+        name = key.replace("_", "-")
+        if name not in flags.settings:
+            flags.settings[name] = Setting(as_json(item), document.place((key,)))
+
+
+def _config(text: str, shown: str, flags: Flags) -> Document | None:
+    try:
+        return next(iter(parse_foreign(text, shown)), None)
+    except InputError as error:
+        flags.problems.extend(error.problems)
+        return None
+
+
+def _say_stray(word: Word, flags: Flags, path: str) -> None:
+    what = f"the word {_shown(word.text)} belongs to no flag"
+    _say(flags, what, f"{path}:{word.line}", do="remove it; a switch takes no value")
+
+
+def _shown(item: Json) -> str:
+    text = bare(str(item))
+    return f"`{text[:60]}…`" if len(text) > 60 else f"`{text}`"
+
+
+def _say(flags: Flags, what: str, where: str, *, do: str) -> None:
+    flags.problems.append(Problem(what, where=where, do=do))

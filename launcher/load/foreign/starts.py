@@ -1,0 +1,243 @@
+"""Words of a command → the vLLM server that it starts, behind whatever wrappers; knows no shell syntax."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from launcher.load.foreign.expand import Word
+from launcher.load.foreign.marks import bare, told
+
+MODULE = "vllm.entrypoints.openai.api_server"
+BEGINS = re.compile(r"\bvllm['\"]?\s+serve\b|vllm[./]entrypoints[./](openai[./]api_server|cli[./]main)")
+"""In any text: it may start vLLM."""
+TALK = frozenset(
+    {
+        "echo",
+        "printf",
+        "cat",
+        "tee",
+        "grep",
+        "egrep",
+        "fgrep",
+        "pgrep",
+        "pkill",
+        "ps",
+        "kill",
+        "killall",
+        "which",
+        "type",
+        "awk",
+        "sed",
+        "logger",
+        "alias",
+    }
+)
+"""Commands that name vLLM and start none."""
+SHELLS = frozenset(
+    {
+        "bash",
+        "sh",
+        "zsh",
+        "dash",
+        "ksh",
+        "ssh",
+        "su",
+        "runuser",
+        "eval",
+        "tmux",
+        "screen",
+        "docker",
+        "podman",
+        "nerdctl",
+        "kubectl",
+    }
+)
+SHELLS |= frozenset(
+    {
+        "srun",
+        "mpirun",
+        "pdsh",
+        "clush",
+        "parallel",
+        "nohup",
+        "timeout",
+        "setsid",
+        "systemd-run",
+        "xargs",
+        "sudo",
+    }
+)
+"""Programs that may take a whole command line as one argument."""
+ELSEWHERE = frozenset({"ssh", "pdsh", "clush", "kubectl", "docker", "podman", "nerdctl"})
+"""Of these, the ones that hand on no variables of the shell that calls them."""
+CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
+LONE = frozenset(
+    {
+        "d",
+        "i",
+        "t",
+        "rm",
+        "privileged",
+        "init",
+        "P",
+        "publish-all",
+        "read-only",
+        "detach",
+        "interactive",
+        "tty",
+        "q",
+        "quiet",
+    }
+)
+LONE |= frozenset({"no-healthcheck", "oom-kill-disable", "sig-proxy", "disable-content-trust", "help"})
+"""Options of `docker run` that take no value."""
+ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+IMAGE = re.compile(r"(?:.*/)?vllm-openai(?:-[\w.-]+)?(?::v?(\d+\.\d+\.\d+(?:\.post\d+|rc\d+)?)(?![\d.]).*)?")
+"""Images of the project itself: their entry point is the server, their tag vLLM's release."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A server's arguments, and what was said for its process."""
+
+    args: tuple[Word, ...]
+    line: int
+    serve: bool = True
+    """`vllm serve`, which takes the model as a word; else the module, which does not."""
+    variables: Mapping[str, Word] = field(default_factory=dict)
+    more_variables: bool = False
+    image: str = ""
+    hints: tuple[str, ...] = ()
+    """Names around it, the nearest first."""
+    contained: bool = False
+    """In a container or on another host: it has no variables of the shell that starts it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A whole script in one argument, as of `bash -c`, that some shell will read."""
+
+    text: str
+    start: Start
+    """What was said outside; without arguments."""
+
+
+def begun(words: Sequence[Word]) -> Start | Text | None:
+    """What a command starts; None: no vLLM server."""
+    names = [_base(w.text) for w in words]
+    if not words or names[0] in TALK:
+        return None
+    container = next((i for i, n in enumerate(names) if n in CONTAINERS), None)
+    if container is not None and "run" in names[container + 1 : container + 3]:
+        return _contained(words[container + 1 + names[container + 1 :].index("run") :])
+    return _plain(words, names)
+
+
+def _plain(words: Sequence[Word], names: Sequence[str]) -> Start | Text | None:
+    for index, name in enumerate(names):
+        rest = words[index + 1 :]
+        following = [w.text for w in rest[:2]]
+        outside = _assigned(words[:index])
+        if name == "vllm" and following[:1] == ["serve"]:
+            return Start(tuple(rest[1:]), words[index].line, variables=outside)
+        if name == "-m" and following[:1] == [MODULE]:
+            return Start(tuple(rest[1:]), words[index].line, serve=False, variables=outside)
+        if name == "-m" and following == ["vllm.entrypoints.cli.main", "serve"]:
+            return Start(tuple(rest[2:]), words[index].line, variables=outside)
+        if words[index].text.endswith("vllm/entrypoints/openai/api_server.py"):
+            return Start(tuple(rest), words[index].line, serve=False, variables=outside)
+        if BEGINS.search(words[index].text) and SHELLS & set(names[:index]):
+            away = bool(ELSEWHERE & set(names[:index]))
+            outer = Start((), words[index].line, variables=outside, contained=away)
+            return Text(words[index].text, outer)
+    return None
+
+
+def release(image: str) -> str:
+    """vLLM's release by the tag of an image; empty if it does not say.
+
+    >>> release("vllm/vllm-openai:v0.14.1-cu130"), release("ghcr.io/llm-d/llm-d-cuda:v0.5.0")
+    ('0.14.1', '')
+    """
+    found = IMAGE.fullmatch(image.partition("@")[0])
+    return (found[1] or "") if found else ""
+
+
+def serves(image: str) -> bool:
+    """Does a container of this image start the server by itself?"""
+    return IMAGE.fullmatch(image.partition("@")[0]) is not None
+
+
+def with_entry(image: str, words: Sequence[Word]) -> list[Word]:
+    """A container's arguments with the entry point of its image before them, if that is known.
+
+    Both entry points that there have been take a model by `--model`; only the newer one takes it as a word.
+    """
+    if words and serves(image) and not _plain(words, [_base(w.text) for w in words]):
+        line = words[0].line
+        return [Word("vllm", line), Word("serve", line), *words]
+    return list(words)
+
+
+def _contained(words: Sequence[Word]) -> Start | Text | None:
+    """`run OPTIONS IMAGE ARGUMENTS`: variables, name and image."""
+    variables: dict[str, Word] = {}
+    more, entry, hints, at = False, False, [], 1
+    while at < len(words) and words[at].text.startswith("-"):
+        option, joined, value = words[at].text.lstrip("-").partition("=")
+        lone = option in LONE or (not words[at].text.startswith("--") and set(option) <= set("ditPq"))
+        if not joined and not lone and words[at].text not in ("-", "--"):
+            at += 1
+            value = words[at].text if at < len(words) else ""
+        if option in ("e", "env"):
+            more |= not _variable(Word(value, words[min(at, len(words) - 1)].line), variables)
+        more |= option == "env-file"
+        entry |= option == "entrypoint" and _base(value) not in ("vllm", "")
+        hints += [value] if option in ("name", "hostname", "h") else []
+        at += 1
+    if at >= len(words):
+        return None
+    image, rest = words[at].text, list(words[at + 1 :])
+    rest = rest if entry else with_entry(image, rest)
+    if entry:  # a shell, then: `-c` and its text
+        rest = [Word("bash", words[at].line), *rest]
+    found = _plain(rest, [_base(w.text) for w in rest])
+    outside = Start((), words[0].line, image=image if told(image) else "", hints=tuple(hints))
+    outside = replace(outside, variables=variables, more_variables=more, contained=True)
+    if isinstance(found, Start):
+        return merge(outside, found)
+    return None if found is None else Text(found.text, merge(outside, found.start))
+
+
+def merge(outside: Start, inside: Start) -> Start:
+    """What is said of a process in two places; the inner one counts."""
+    return replace(
+        inside,
+        variables={**outside.variables, **inside.variables},
+        more_variables=outside.more_variables or inside.more_variables,
+        image=inside.image or outside.image,
+        hints=(*inside.hints, *outside.hints),
+        contained=outside.contained or inside.contained,
+    )
+
+
+def _variable(word: Word, into: dict[str, Word]) -> bool:
+    """`A=b`; a name alone takes what the caller has, which cannot be told."""
+    found = ASSIGNMENT.fullmatch(word.text)
+    if found:
+        into[found[1]] = Word(found[2], word.line)
+    return found is not None
+
+
+def _assigned(words: Sequence[Word]) -> dict[str, Word]:
+    """`env A=b` and its like, before the program."""
+    variables: dict[str, Word] = {}
+    for word in words:
+        _variable(word, variables)
+    return variables
+
+
+def _base(text: str) -> str:
+    return bare(text).rsplit("/", 1)[-1]

@@ -1,0 +1,25 @@
+"""Text with `{{ }}` in it, as of Helm or Jinja2 → text that the other forms can read; renders nothing."""
+
+from __future__ import annotations
+
+import re
+
+from launcher.load.foreign.marks import unresolved
+
+CONTROL = re.compile(r"^[ \t]*(?:\{\{-?(?:[^{}]|\{[^{]|\}[^}])*\}\}|\{%.*?%\})[ \t]*$", re.MULTILINE)
+"""A line of nothing but template words: `if`, `end`, `include … | nindent`."""
+INLINE = re.compile(r"\{\{(?:[^{}]|\{[^{]|\}[^}])*\}\}|\{%.*?%\}")
+
+
+def is_template(text: str) -> bool:
+    """Does it hold `{{ word }}`? JSON's `{{` has a quote or brace after it."""
+    return re.search(r"\{\{-?\s*[.$A-Za-z(/]", text) is not None
+
+
+def without_template(text: str) -> str:
+    """The text with what a template would fill in marked as unknown; line by line as before.
+
+    >>> without_template("{{- if .x }}\\na: {{ .b }}\\n") == "\\na: " + unresolved("{{ .b }}") + "\\n"
+    True
+    """
+    return INLINE.sub(lambda found: unresolved(found[0]), CONTROL.sub("", text))
