@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from launcher.cli.options import DataDir, InventoryArgument, JsonLines
 from launcher.model.problem import Exit
+
+if TYPE_CHECKING:
+    from launcher.cli.output import View
+    from launcher.flows.lint import Report
+    from launcher.model.rule import Rule
 
 StackName = Annotated[str, typer.Argument(metavar="STACK", help="Its name in configs/stacks/.")]
 stack = typer.Typer(
@@ -17,21 +25,78 @@ stack = typer.Typer(
 weights = typer.Typer(help="The manifest by which hosts copy and verify a model.", no_args_is_help=True)
 
 
+class Format(str, Enum):
+    """How findings are written."""
+
+    TEXT = "text"
+    SARIF = "sarif"
+
+
 def lint(
-    inventory: InventoryArgument = None, data_dir: DataDir = None, json_lines: JsonLines = False
+    inventory: InventoryArgument = None,
+    foreign: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Look at a script, env file, unit, compose or Kubernetes file that starts vLLM.",
+            show_default=False,
+        ),
+    ] = None,
+    release: Annotated[
+        str, typer.Option(metavar="X.Y.Z", help="vLLM's release there, if the files do not say.")
+    ] = "",
+    model: Annotated[str, typer.Option(metavar="NAME", help="Their model, from configs/models/.")] = "",
+    hardware: Annotated[str, typer.Option(metavar="NAME", help="Their hosts, from configs/hardware/.")] = "",
+    form: Annotated[Format, typer.Option("--format", help="For people, or for code hosts.")] = Format.TEXT,
+    rules: Annotated[bool, typer.Option("--rules", help="List all rules, and look at nothing.")] = False,
+    rule: Annotated[str, typer.Option(metavar="ID", help="Tell one rule whole.")] = "",
+    data_dir: DataDir = None,
+    json_lines: JsonLines = False,
 ) -> None:
-    """Find everything that is wrong with an inventory and the data it leads to. Asks no host."""
-    from launcher.cli.context import chosen_inventory
+    """Find everything that is wrong with an inventory, or with foreign launches. Asks no host.
+
+    Exit 2 for errors, 3 for warnings alone. `accept:` of the inventory keeps a finding from counting.
+    """
     from launcher.cli.output import choose
     from launcher.flows import lint as flow
 
     view = choose(json_lines=json_lines)
-    path = chosen_inventory(inventory)
-    problems = flow.lint(path, data_dir=data_dir)
-    view.problems(problems)
-    if problems:
-        raise typer.Exit(Exit.INPUT_WRONG)
-    view.result("lint", {"inventory": str(path), "problems": 0}, f"{path}: nothing wrong")
+    if rules or rule:
+        shown = [flow.rule_named(rule, data_dir=data_dir)] if rule else flow.rules(data_dir=data_dir)
+        show_rules(view, shown, whole=bool(rule))
+        return
+    from launcher.cli.context import chosen_inventory
+
+    path = inventory if foreign else chosen_inventory(inventory)
+    told = flow.Told(release=release, model=model, hardware=hardware)
+    report = flow.lint(path, foreign or (), told=told, data_dir=data_dir)
+    if form is Format.SARIF:
+        from launcher.cli.sarif import sarif
+
+        typer.echo(json.dumps(sarif(report), indent=2))
+    else:
+        show_report(view, report, ", ".join(map(str, filter(None, (path, *(foreign or ()))))))
+    raise typer.Exit(report.exit_code)
+
+
+def show_rules(view: View, rules: Sequence[Rule], *, whole: bool) -> None:
+    """Each rule in a line, or whole."""
+    from launcher.cli.findingtext import rule_lines, rule_row
+
+    for rule in rules:
+        view.result("rule", rule, "\n".join(rule_lines(rule)) if whole else rule_row(rule))
+
+
+def show_report(view: View, report: Report, subject: str) -> None:
+    """Problems, findings, then all in one line."""
+    from launcher.cli.findingtext import finding_lines, summary
+
+    view.problems(report.problems)
+    for finding in report.findings:
+        view.result("finding", finding, "\n".join(finding_lines((finding,))))
+    told = {"subject": subject, "problems": len(report.problems), "findings": len(report.findings)}
+    view.result("lint", {**told, "exit": report.exit_code.value}, summary(report, subject))
 
 
 @stack.command()

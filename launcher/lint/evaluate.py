@@ -89,6 +89,8 @@ def _text(name: str, reading: Reading) -> str:
         value: Value
         if name in QUANTITIES:
             value = reading.value(name)
+        elif reading.launch.unit is not None and name in reading.launch.unit:
+            value = reading.directive(name)
         elif name.isupper():
             value = reading.variable(name)
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from launcher.fit.buffers import low_latency_bytes
+from launcher.fit.line import GIB
 from launcher.lint.reading import Quantity, Reading
 from launcher.lint.values import Value, number, shown
 from launcher.model.history import gone_in
@@ -77,9 +79,8 @@ def ll_buffer_gib(r: Reading) -> Value:
     tokens = number(r.value("ll_tokens"))
     if tokens is None:
         return None
-    hidden = r.architecture().hidden
-    # DeepEP, LowLatencyLayout: to send and to receive, twice; BF16 values, and a scale for each 128 of FP8
-    return 4 * r.whole("expert_slots") * tokens * (hidden / 128 * 4 + hidden * 2) / 2**30
+    size = low_latency_bytes(r.architecture(), experts=r.whole("expert_slots"), tokens=int(tokens))
+    return round(size / GIB, 2)
 
 
 QUANTITIES: dict[str, Quantity] = {

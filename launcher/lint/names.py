@@ -30,7 +30,7 @@ def gone_flags(r: Reading) -> Value:
     return r.told(_gone(r, r.launch.flags, r.knowledge.history.settings, "--"))
 
 
-def ignored_flags(r: Reading) -> Value:
+def ignored_settings(r: Reading) -> Value:
     """Flags, and keys of JSON, that the release accepts and does nothing with."""
     return r.told(
         (f"{name}{_instead(entry)}", setting)
@@ -138,7 +138,7 @@ def _instead(entry: Entry) -> str:
 QUANTITIES: dict[str, Quantity] = {
     "unknown_flags": unknown_flags,
     "gone_flags": gone_flags,
-    "ignored_flags": ignored_flags,
+    "ignored_settings": ignored_settings,
     "unknown_keys": unknown_keys,
     "gone_values": gone_values,
     "unknown_variables": unknown_variables,

@@ -109,7 +109,7 @@ def _start_rank_balances(r: Reading) -> bool:
     return start > 0 or r.behaviour("start-rank-0") == "hybrid"
 
 
-def api_servers(r: Reading) -> Value:
+def api_processes(r: Reading) -> Value:
     """API processes of this launch: as written, else by the release; 0 when headless, 1 for each rank of an
     external balancer."""
     if r.value("headless"):
@@ -136,5 +136,5 @@ QUANTITIES: dict[str, Quantity] = {
     "headless": headless,
     "leads": leads,
     "load_balancing": load_balancing,
-    "api_servers": api_servers,
+    "api_servers": api_processes,
 }

@@ -11,7 +11,7 @@ def max_seqs(r: Reading) -> Value:
     written = r.size("max-num-seqs")
     if written is not None:
         return written
-    return min(_by_memory(r, "max-seqs"), r.whole("batched_tokens"))
+    return min(_by_memory(r, "seqs"), r.whole("batched_tokens"))
 
 
 def batched_tokens(r: Reading) -> Value:

@@ -74,6 +74,8 @@ class InventoryFile:
     """Variables of the processes, above those of the layout."""
     secrets: Mapping[str, Setting] = field(default_factory=dict)
     """Secret name → `env:NAME`, `file:PATH` (mode 0600) or `command:WORDS`."""
+    accept: Mapping[str, Setting] = field(default_factory=dict)
+    """Id of a rule of `lint` → why what it finds is meant here; it is shown, and does not count."""
 
 
 def inventory_schema() -> dict[str, Any]:

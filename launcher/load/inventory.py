@@ -42,5 +42,6 @@ def make_inventory(
         settings={str(scope): settings for scope, settings in file.settings.items()},
         environment={str(scope): settings for scope, settings in file.environment.items()},
         secrets=file.secrets,
+        accept=file.accept,
         path=document.path,
     )

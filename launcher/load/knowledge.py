@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -31,9 +31,7 @@ class Names:
 
     quantities: Collection[str]
     settings: Collection[str]
-    """Flags, and keys of their JSON, dotted."""
-    open_settings: tuple[str, ...]
-    """Settings, with a dot behind, below which any key may stand."""
+    """Flags; keys of their JSON, dotted, where the history tells of them."""
     variables: Collection[str]
 
 
@@ -63,19 +61,12 @@ def read_snapshots(data: Data) -> Mapping[str, Snapshot]:
 
 def names_of(history: History, snapshots: Mapping[str, Snapshot], quantities: Collection[str]) -> Names:
     """What there is to name."""
-    settings = {"model", *history.settings}
+    settings = {"model", *history.settings, *(name.partition(".")[0] for name in history.settings)}
     variables = set(history.variables)
-    below = {name.partition(".")[0] for name in settings if "." in name}
-    free = set()
     for snapshot in snapshots.values():
         settings |= snapshot.options.keys()
         variables |= set(snapshot.variables)
-        for option, keys in snapshot.keys.items():
-            settings |= {f"{option}.{key}" for key in keys}
-            nested = {key.rpartition(".")[0] for key in keys}
-            free |= {f"{option}.{key}." for key in keys if key not in nested}
-        below |= snapshot.keys.keys()
-    return Names(quantities, settings | below, tuple(sorted(free)), variables)
+    return Names(quantities, settings, variables)
 
 
 def read_rules(data: Data, names: Names, problems: Collector) -> tuple[Rule, ...]:
@@ -121,14 +112,22 @@ def _problems(rule: Rule, names: Names) -> Iterator[Problem]:
     if rule.since and rule.until and release(rule.since) >= release(rule.until):
         what = f"rule {rule.id} holds since {rule.since} until {rule.until}: for no release"
         yield Problem(what, where=rule.source, do="`until` is the first release it no longer holds for")
-    for condition in rule.when:
+    for condition in _every(rule.when):
         yield from _condition_problems(condition, rule, names)
+    directives = {condition.unit for condition in _every(rule.when)}
     for word in ("what", "why", "fix"):
         for name in PLACEHOLDER.findall(getattr(rule, word)):
-            if not _is_known(name, names):
+            if name not in directives and not _is_known(name, names):
                 what = f"`{word}` of rule {rule.id} has a placeholder `{{{name}}}`, which names nothing"
                 known = (*names.quantities, *names.settings)
                 yield Problem(what, where=rule.source, do=near(name, known))
+
+
+def _every(conditions: Iterable[Condition]) -> Iterator[Condition]:
+    """Conditions, and those that they combine."""
+    for condition in conditions:
+        yield condition
+        yield from _every((*condition.any, *condition.none))
 
 
 def _condition_problems(condition: Condition, rule: Rule, names: Names) -> Iterator[Problem]:
@@ -156,8 +155,6 @@ def _condition_problems(condition: Condition, rule: Rule, names: Names) -> Itera
     for operand in _operands(condition):
         if isinstance(operand, Reference):
             yield from _name_problems(operand, rule, names, condition.source)
-    for one in inner:
-        yield from _condition_problems(one, rule, names)
 
 
 def _name_problems(subject: Condition | Reference, rule: Rule, names: Names, where: str) -> Iterator[Problem]:
@@ -195,7 +192,8 @@ def _is_known(name: str, names: Names) -> bool:
 
 
 def _is_setting(name: str, names: Names) -> bool:
-    return name in names.settings or name.startswith(names.open_settings)
+    """Below a flag that takes JSON any key may be named: rules are about keys that no release has, too."""
+    return name in names.settings or name.partition(".")[0] in names.settings
 
 
 def _is_variable(name: str, names: Names) -> bool:

@@ -33,6 +33,7 @@ def file_problems(file: InventoryFile, document: Document) -> Iterator[Problem]:
     yield from _ssh_problems(file, document)
     yield from name_problems(file.settings.values(), file.environment.values())
     yield from source_problems(file.secrets)
+    yield from _accept_problems(file.accept)
 
 
 def cluster_problems(cluster: str, where: str) -> Iterator[Problem]:
@@ -115,6 +116,14 @@ def _path_problems(file: InventoryFile, document: Document) -> Iterator[Problem]
         why = "weights and software are copied from the one to the other"
         do = "name a folder on a disk of the hosts"
         yield Problem(what, where=document.place(("paths", "local")), why=why, do=do)
+
+
+def _accept_problems(accept: Settings) -> Iterator[Problem]:
+    """A finding is accepted for a reason. Whether there is such a rule is seen where rules are read."""
+    for rule, reason in accept.items():
+        if not isinstance(reason.value, str) or not reason.value.strip():
+            what = f"`accept` has no reason for {rule}"
+            yield Problem(what, where=reason.source, do=f"write `{rule}: why`, or remove the line")
 
 
 def _ssh_problems(file: InventoryFile, document: Document) -> Iterator[Problem]:

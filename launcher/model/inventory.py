@@ -92,5 +92,7 @@ class Inventory:
     environment: SettingsByPool = field(default_factory=dict)
     secrets: Mapping[str, Setting] = field(default_factory=dict)
     """Secret name → where its value comes from: `env:NAME`, `file:PATH` or `command:WORDS`."""
+    accept: Mapping[str, Setting] = field(default_factory=dict)
+    """Rule id → why its findings are meant to be."""
     path: str = ""
     """The file it was read from."""

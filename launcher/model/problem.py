@@ -13,6 +13,8 @@ class Exit(IntEnum):
     HOSTS_FAILED = 1
     INPUT_WRONG = 2
     CHANGES = 3
+    """`plan` found changes; for `lint`, WARNINGS."""
+    WARNINGS = 3
     LOCKED = 4
     SLA_MISSED = 5
     PLAN_REFUSED = 6

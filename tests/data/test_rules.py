@@ -1,0 +1,66 @@
+"""configs/rules: every rule fires where it says, is silent at its near miss, and at all that we ship."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from samples import SAMPLES, sample
+
+from launcher.flows import lint
+from launcher.flows.launches import launches_of
+from launcher.lint.evaluate import evaluate
+from launcher.load.choice import Choice, names, read
+from launcher.load.data import Data, shipped
+from launcher.load.foreign import Given, read_text
+from launcher.model.knowledge import Knowledge
+from launcher.model.launch import Launch
+from launcher.model.profile import Hardware, Model
+from launcher.model.rule import Rule, Sample
+from launcher.resolve import resolve
+
+DATA = Data((shipped(),))
+KNOWLEDGE = lint.read(DATA)
+MODELS = {name: read(Model, Choice(name, ""), DATA) for name in names(Model, DATA)}
+HARDWARE = {name: read(Hardware, Choice(name, ""), DATA) for name in names(Hardware, DATA)}
+
+
+def launches(rule: Rule, shown: Sample) -> Iterator[Launch]:
+    """What a sample starts; it is of the side that the sample or its rule says."""
+    alone = rule.pools[0] if rule.pools else ""
+    for text, pool in ((shown.text, alone), (shown.prefill, "prefill"), (shown.decode, "decode")):
+        if not text:
+            continue
+        given = Given(
+            snapshots=KNOWLEDGE.snapshots,
+            models=tuple(MODELS.values()),
+            model=MODELS.get(shown.model),
+            hardware=HARDWARE.get(shown.hardware),
+            version="" if shown.engine == "unknown" else shown.engine,
+            pool=pool,
+        )
+        reading = read_text(text, f"{pool or 'sample'}.sh", given=given)
+        assert reading.launches, f"{rule.source}: nothing is started by {text!r}"
+        yield from reading.launches
+
+
+def states(rule: Rule, shown: Sample) -> list[str]:
+    """How the rule speaks up at a sample, if it does."""
+    asked = Knowledge(KNOWLEDGE.history, (rule,), KNOWLEDGE.snapshots)
+    return [finding.state for finding in evaluate(asked, tuple(launches(rule, shown)))]
+
+
+@pytest.mark.parametrize("rule", KNOWLEDGE.rules, ids=lambda rule: rule.id)
+def test_a_rule_fires_where_it_says_and_not_at_its_near_miss(rule: Rule) -> None:
+    for shown in rule.fires:
+        assert "fires" in states(rule, shown), f"{rule.source}: silent at {shown}"
+    for shown in rule.passes:
+        assert "fires" not in states(rule, shown), f"{rule.source}: speaks up at {shown}"
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_what_we_ship_is_clean(name: str, tmp_path) -> None:
+    wanted = resolve(sample(name, tmp_path))
+    findings = evaluate(KNOWLEDGE, launches_of(wanted))
+    assert [f"{f.severity} {f.rule}: {f.what}" for f in findings if f.counts] == []
+    assert [f"{f.rule} on {f.because}" for f in findings if f.state == "depends"] == []
