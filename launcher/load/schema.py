@@ -175,6 +175,8 @@ def _expected(hint: Any) -> str:
         return "one of " + ", ".join(str(o) for o in inner)
     if origin in (tuple, frozenset):
         return "a list"
+    if core is float and "gt" in bounds:
+        return f"a number above {bounds['gt']}"
     words = {bool: "true or false", float: "a number", str: "text"}
     return words.get(core, "keys and values")
 
@@ -188,9 +190,9 @@ def _rule(hint: Any) -> str:
 
 
 def _bounds(hint: Any) -> dict[str, Any]:
-    """Ge and Le of an Annotated hint."""
+    """Ge, Gt and Le of an Annotated hint."""
     notes = typing.get_args(hint)[1:] if typing.get_origin(hint) is typing.Annotated else ()
-    return {key: getattr(note, key) for note in notes for key in ("ge", "le") if hasattr(note, key)}
+    return {key: getattr(note, key) for note in notes for key in ("ge", "gt", "le") if hasattr(note, key)}
 
 
 def _shown(value: object) -> str:

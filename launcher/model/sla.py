@@ -6,29 +6,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
 
-from annotated_types import Ge
+from annotated_types import Ge, Gt
 
 Statistic: TypeAlias = Literal["mean", "p50", "p90", "p95", "p99"]
+LimitName: TypeAlias = Literal["ttft_ms", "tpot_ms", "prefill_tokens_per_s_per_gpu", "tokens_per_s"]
+"""Tokens are prompt and answer together; per GPU of the prefill side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One bound of a service level: at most, or at least."""
+    """One bound of a service level: at most, or at least; one of the two."""
 
     at_most: float | None = None
     at_least: float | None = None
     of: Statistic = "mean"
     """The article's are means."""
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Sla:
-    """configs/slas/<name>.yaml. Names of limits: ttft_ms, tpot_ms, prefill_tokens_per_s_per_gpu,
-    tokens_per_s."""
+    """configs/slas/<name>.yaml."""
 
     name: str
     about: str
-    limits: Mapping[str, Limit]
+    limits: Mapping[LimitName, Limit]
     source: str = ""
 
 
@@ -41,13 +43,13 @@ class Workload:
     input_tokens: Annotated[int, Ge(1)]
     output_tokens: Annotated[int, Ge(1)]
     prompts: Annotated[int, Ge(1)]
-    concurrency: tuple[int, ...] = ()
+    concurrency: tuple[Annotated[int, Ge(1)], ...] = ()
     """Each is one run; empty: unlimited."""
-    request_rate: float | None = None
+    request_rate: Annotated[float, Gt(0)] | None = None
     """Requests a second; None: as fast as concurrency lets."""
     sla: str = ""
     target: Literal["service", "prefill", "decode"] = "service"
     """Whom the load goes to: through the router, or to one pool alone."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """More options of `vllm bench serve`."""
+    """More options of `vllm bench serve`; `true` for one that stands alone."""
     source: str = ""
