@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from functools import partial
 from typing import TypeVar
@@ -11,12 +10,13 @@ from typing import TypeVar
 from launcher.load.choice import Choice, open_chosen, read
 from launcher.load.collect import Collector
 from launcher.load.data import Data, unknown
-from launcher.load.document import Document, Location
+from launcher.load.document import Document
+from launcher.load.engines import read_engine
+from launcher.load.history import read_history
 from launcher.load.schema import fill
-from launcher.load.snapshot import parse_snapshot
+from launcher.model.history import History
 from launcher.model.problem import InputError, Problem
-from launcher.model.profile import Engine, Hardware, Layout, Model, Profile, RouterKind, Stack
-from launcher.model.snapshot import Snapshot
+from launcher.model.profile import Hardware, Layout, Model, Profile, RouterKind, Stack
 
 T = TypeVar("T")
 
@@ -51,40 +51,20 @@ def read_profile(choices: Mapping[str, Choice], stack: Stack, data: Data, proble
         return problems.attempt(partial(read, wanted, choices[kind], data)) if kind in choices else None
 
     engine = choices.get("engine")
+    history = problems.attempt(partial(read_history, data)) if engine else None
     return Profile(
         stack,
         hardware=chosen("hardware", Hardware),
         model=chosen("model", Model),
-        engine=problems.attempt(partial(_read_engine, engine, data)) if engine else None,
+        engine=problems.attempt(partial(read_engine, engine, data)) if engine else None,
         layout=chosen("layout", Layout),
         router=chosen("router", RouterKind),
+        history=history or History({}, {}),
     )
 
 
-def _read_engine(choice: Choice, data: Data) -> Engine:
-    """An engine's file and its snapshot; what others will compile must be compilable."""
-    document = open_chosen(Engine, choice, data)
-    given = {"name": choice.name, "snapshot": _snapshot(choice.name, data)}
-    engine = fill(Engine, document.values, place=document.place, given=given)
-    patterns: dict[Location, str] = {("phases", i, "pattern"): p.pattern for i, p in enumerate(engine.phases)}
-    for word, texts in (("fatal", engine.fatal), ("ignore", engine.ignore)):
-        patterns |= {(word, i): text for i, text in enumerate(texts)}
-    problems = Collector()
-    for location, pattern in patterns.items():
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            what = f"pattern `{pattern}` is no regular expression: {error}"
-            problems.keep([Problem(what, where=document.place(location), do="correct it")])
-    if not _is_range(engine.versions):
-        what = f"`versions` is `{engine.versions}`, expected a range of versions"
-        problems.keep([Problem(what, where=document.place(("versions",)), do='write it like ">=0.32,<0.33"')])
-    problems.raise_any()
-    return engine
-
-
 def _is_version(text: str) -> bool:
-    # late, as below: hosts wait to be connected until everything is read
+    # late: hosts wait to be connected until everything is read
     from packaging.version import InvalidVersion, Version
 
     try:
@@ -92,22 +72,6 @@ def _is_version(text: str) -> bool:
     except InvalidVersion:
         return False
     return True
-
-
-def _is_range(text: str) -> bool:
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-    try:
-        SpecifierSet(text)
-    except InvalidSpecifier:
-        return False
-    return True
-
-
-def _snapshot(engine: str, data: Data) -> Snapshot | None:
-    """What the engine's release accepts, where a snapshot of it is there."""
-    path = data.find(f"configs/engines/{engine}.json")
-    return parse_snapshot(data.text(path), data.shown(path)) if path else None
 
 
 def _lock_digest(document: Document, data: Data) -> str:

@@ -15,7 +15,7 @@ class Entry:
     since: str = ""
     """First release that knows it; empty: older than all we describe."""
     until: str = ""
-    """First release that no longer does; empty: still there."""
+    """First release that no longer does; empty: still there; `0.0.0`: none ever did, people write it."""
     ignored_since: str = ""
     """Accepted and without effect from here on."""
     instead: str = ""

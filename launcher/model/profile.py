@@ -9,6 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 from annotated_types import Ge, Le, MinLen
 
 from launcher.model.architecture import Architecture
+from launcher.model.history import History
 from launcher.model.overheads import Overheads
 from launcher.model.snapshot import Snapshot
 from launcher.model.values import Json
@@ -79,9 +80,25 @@ class Phase:
     within_s: Annotated[int, Ge(1)]
 
 
+RankPort: TypeAlias = Literal[
+    "base + dp_rank * tp_size", "base + data_parallel_rank", "base + data_parallel_index"
+]
+"""Which port of the NIXL side channel a rank takes. Each tensor-parallel rank had one of its own up to 0.11.0;
+the last two differ for models without experts only, whose ranks all call themselves data-parallel rank 0."""
+Repair: TypeAlias = Literal["none", "handshake-retry", "restart-peer"]
+"""What the other side of a P/D pair needs when one side was restarted. none: no request fails; handshake-retry:
+it pairs again with the next request, those under way fail; restart-peer: it is to be restarted too."""
+Companion: TypeAlias = Literal[
+    "nixl", "deepep", "nvshmem", "nvshmem_build", "nccl", "deepgemm", "torch", "cuda", "driver"
+]
+
+
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """One release line of vLLM: spelling of settings, ports, phases, metrics."""
+    """One release line of vLLM: spelling of settings, ports, phases, metrics.
+
+    A file may be `based_on` another: it says what differs, mappings merge by key, lists replace.
+    """
 
     name: str
     """`vllm-0.32`: the file is configs/engines/<name>.yaml."""
@@ -100,10 +117,10 @@ class Engine:
     metrics: Mapping[str, str]
     """Our word → Prometheus name: kv_transfers, kv_bytes, prompt_tokens, generation_tokens, running,
     waiting, kv_usage."""
+    rank_port: RankPort
+    repair: Repair
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Current flag → how this release spells it: {flag: old-name} or {env: VARIABLE}."""
-    removed: Mapping[str, str] = field(default_factory=dict)
-    """Flag or variable that this release does not know → why, and what to use instead."""
+    """Current flag → how this release spells it: {flag: its-name} or {env: VARIABLE}."""
     computed: tuple[str, ...] = ()
     """Flags and variables that resolve computes; setting one is a Problem."""
     kv_transfer: SettingsByPool = field(default_factory=dict)
@@ -113,6 +130,11 @@ class Engine:
     others, kv_address or kv_port."""
     api_only: tuple[str, ...] = ()
     """Settings that a headless process refuses: left out of its command line."""
+    kv_hash: tuple[str, ...] = ()
+    """Settings that prefill and decode must agree on, or NIXL refuses the first request (beside the release
+    and the connector itself); a name stands for all keys below it."""
+    companions: Mapping[Companion, str] = field(default_factory=dict)
+    """What the release runs with: a range of versions (`>=0.7.1`), or a commit."""
     snapshot: Snapshot | None = None
     """What the release itself accepts, from <name>.json; None: there is none, and nothing is refused."""
     source: str = ""
@@ -230,3 +252,5 @@ class Profile:
     engine: Engine | None = None
     layout: Layout | None = None
     router: RouterKind | None = None
+    history: History = field(default_factory=lambda: History({}, {}))
+    """What is known of the engine's releases."""

@@ -113,7 +113,7 @@ def kv_transfer(pool: EnginePool, serving: Serving) -> Setting | None:
     ours = serving.kv_transfer(pool)
     extra = engine_settings(serving, pool).get(KV_TRANSFER)
     values: dict[str, Json] = {key: setting.value for key, setting in ours.items()}
-    sources = [serving.engine.source] if ours else []
+    sources = list(dict.fromkeys(s.source for s in ours.values()))
     if extra is not None and isinstance(extra.value, dict):
         values |= extra.value
         sources.append(extra.source)

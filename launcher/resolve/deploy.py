@@ -58,6 +58,7 @@ def serving_of(wish: Wish) -> Serving:
         engine=profile.engine,
         layout=profile.layout,
         router=profile.router,
+        history=profile.history,
     )
 
 
@@ -77,7 +78,7 @@ def _instance(group: tuple[Seat, ...], serving: Serving) -> Instance:
         name=first.instance,
         pool=first.pool,
         style=first.layout.style,
-        processes=tuple(process(seat, engine_endpoints(seat), serving) for seat in group),
+        processes=tuple(process(s, engine_endpoints(s, serving.engine.rank_port), serving) for s in group),
     )
 
 
@@ -170,7 +171,7 @@ def _collision_problems(groups: tuple[tuple[Seat, ...], ...], serving: Serving) 
 
 def _listeners(placed: list[Seat], serving: Serving) -> Iterator[tuple[str, str, Endpoint]]:
     for seat in placed:
-        for endpoint in engine_endpoints(seat):
+        for endpoint in engine_endpoints(seat, serving.engine.rank_port):
             yield seat.instance, seat.layout.source, endpoint
     for host, layout in _routed(serving):
         for endpoint in router_endpoints(host, layout):

@@ -7,15 +7,16 @@ from collections.abc import Iterable, Iterator
 from launcher.model.deployment import Endpoint, EndpointName
 from launcher.model.inventory import Host
 from launcher.model.problem import Problem
-from launcher.model.profile import RouterLayout
+from launcher.model.profile import RankPort, RouterLayout
 from launcher.resolve.topology import Seat
 
 
-def engine_endpoints(seat: Seat) -> tuple[Endpoint, ...]:
+def engine_endpoints(seat: Seat, rank_port: RankPort) -> tuple[Endpoint, ...]:
     """What one process listens on, apart from the ephemeral ports of NCCL, Gloo, NVSHMEM, UCX and ZMQ.
 
     api: one for the leader (internal), each host (hybrid) or each rank (external); it also has /metrics.
-    rpc: on the leader of several hosts. kv: the NIXL side channel, base + global rank, one a local rank.
+    rpc: on the leader of several hosts. kv: the NIXL side channel, one a local rank at base + global rank, or one
+    a GPU in the releases that counted those.
     """
     layout, host = seat.layout, seat.host
     endpoints: list[Endpoint] = []
@@ -30,7 +31,8 @@ def engine_endpoints(seat: Seat) -> tuple[Endpoint, ...]:
     if seat.leads and layout.hosts_per_instance > 1:
         listen("rpc", layout.rpc_port)
     if seat.transfers and (seat.leads or not seat.spans):
-        listen("kv", layout.kv_port + seat.ranks[0].index, len(seat.ranks))
+        each = layout.tensor_parallel if rank_port == "base + dp_rank * tp_size" else 1
+        listen("kv", layout.kv_port + seat.ranks[0].index * each, len(seat.ranks) * each)
     return tuple(endpoints)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from launcher.model.history import History
 from launcher.model.inventory import ENGINE_POOLS, Inventory
 from launcher.model.problem import Problem
 from launcher.model.profile import (
@@ -21,6 +22,7 @@ from launcher.model.profile import (
     Stack,
 )
 from launcher.resolve.options import option_problems
+from launcher.resolve.releases import release_problems, unknown_variable_problems
 
 KV_TRANSFER = "kv-transfer-config"
 
@@ -36,6 +38,7 @@ class Serving:
     engine: Engine
     layout: Layout
     router: RouterKind
+    history: History
 
     def pool_layout(self, pool: EnginePool) -> PoolLayout:
         """The layout of an engine pool; KeyError if this layout has it not."""
@@ -55,11 +58,13 @@ def merged(layers: Iterable[Settings]) -> dict[str, Setting]:
 
 
 def engine_settings(serving: Serving, pool: EnginePool) -> dict[str, Setting]:
-    """Flags of a pool's processes, without the computed ones, by their current names."""
+    """Flags of a pool's processes, without the computed ones, by their current names, even where a file
+    has this release's own."""
     layout = serving.layout
     below = (serving.model.settings, serving.hardware.settings, layout.settings)
     own = serving.pool_layout(pool).settings
-    return merged(_stack(below, own=own, above=serving.inventory.settings, pool=pool))
+    layers = _stack(below, own=own, above=serving.inventory.settings, pool=pool)
+    return merged({current(name, serving.engine): s for name, s in layer.items()} for layer in layers)
 
 
 def engine_environment(serving: Serving, pool: EnginePool) -> dict[str, Setting]:
@@ -100,7 +105,7 @@ def setting_problems(serving: Serving) -> Iterator[Problem]:
         for name, setting in engine_settings(serving, pool).items():
             yield from _flag_problems(name, setting, serving=serving, pool=pool)
         for name, setting in engine_environment(serving, pool).items():
-            yield from _variable_problems(name, setting, serving.engine)
+            yield from _variable_problems(name, setting, serving)
 
 
 def _pool_name_problems(serving: Serving) -> Iterator[Problem]:
@@ -120,13 +125,18 @@ def _flag_problems(name: str, setting: Setting, *, serving: Serving, pool: Engin
     engine = serving.engine
     if name in engine.computed:
         yield _computed_problem(name, setting)
-    elif name in engine.removed:
-        yield _removed_problem(name, setting, engine)
-    elif name == KV_TRANSFER:
+        return
+    if name == KV_TRANSFER:
         yield from _kv_transfer_problems(setting, serving.kv_transfer(pool))
-        yield from option_problems(name, setting, engine)
-    elif "flag" in spelled(name, engine):
+    foreign = [*_release_problems(name, setting, serving)]
+    yield from foreign
+    if not foreign and "flag" in spelled(name, engine):
         yield from option_problems(spelled(name, engine)["flag"], setting, engine)
+
+
+def _release_problems(name: str, setting: Setting, serving: Serving) -> Iterator[Problem]:
+    history, engine, version = serving.history, serving.engine, serving.stack.engine_version
+    return release_problems(name, setting, history=history, engine=engine, version=version)
 
 
 def _kv_transfer_problems(setting: Setting, ours: Settings) -> Iterator[Problem]:
@@ -146,12 +156,14 @@ def _kv_transfer_problems(setting: Setting, ours: Settings) -> Iterator[Problem]
         )
 
 
-def _variable_problems(name: str, setting: Setting, engine: Engine) -> Iterator[Problem]:
+def _variable_problems(name: str, setting: Setting, serving: Serving) -> Iterator[Problem]:
+    engine, history = serving.engine, serving.history
     if name in engine.computed or name in engine.variables:
         yield _computed_problem(name, setting)
-    elif name in engine.removed:
-        yield _removed_problem(name, setting, engine)
-    elif not isinstance(setting.value, str):
+        return
+    yield from _release_problems(name, setting, serving)
+    yield from unknown_variable_problems(name, setting, history=history, engine=engine)
+    if not isinstance(setting.value, str):
         yield Problem(
             what=f"variable {name} is {setting.value!r}, expected text",
             where=setting.source,
@@ -169,15 +181,11 @@ def _computed_problem(name: str, setting: Setting) -> Problem:
     )
 
 
-def _removed_problem(name: str, setting: Setting, engine: Engine) -> Problem:
-    return Problem(
-        what=f"{engine.name} does not know {name}",
-        where=setting.source,
-        why=engine.removed[name],
-        do="remove the line, or choose a stack whose engine knows it",
-    )
-
-
 def spelled(name: str, engine: Engine) -> Mapping[str, str]:
     """How this release spells a setting: {flag: NAME} or {env: VARIABLE}."""
     return engine.renamed.get(name) or {"flag": name}
+
+
+def current(name: str, engine: Engine) -> str:
+    """The current name of what this release spells so."""
+    return next((n for n, spelling in engine.renamed.items() if spelling.get("flag") == name), name)

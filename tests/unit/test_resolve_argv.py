@@ -201,7 +201,7 @@ def test_an_older_release_spells_it_otherwise(tmp_path: Path) -> None:
     made = wish(tmp_path, ONE_HOST % "{settings: {all2all-backend: pplx, max-num-seqs: 8}}")
     assert made.profile.engine is not None
     renamed = {"all2all-backend": {"env": "VLLM_ALL2ALL_BACKEND"}, "max-num-seqs": {"flag": "max-seqs"}}
-    engine = replace(made.profile.engine, renamed=renamed, snapshot=None, removed={})
+    engine = replace(made.profile.engine, renamed=renamed, snapshot=None)
     old = replace(made, profile=replace(made.profile, engine=engine))
     process = deploy(old).instance("decode-0").processes[0]
     assert value(process, "--max-seqs") == "8"
@@ -250,7 +250,7 @@ router: {settings: {prometheus-port: 1}}
         ("--model-impl is false, expected a value", "test.yaml:8"),
         ("variable OMP_NUM_THREADS is True, expected text", "test.yaml:12"),
         ("VLLM_HOST_IP is set, but resolve computes it", "test.yaml:10"),
-        ("vllm-0.32-cpu does not know VLLM_MOE_DP_CHUNK_SIZE", "test.yaml:11"),
+        ("vllm-0.32-cpu does not know VLLM_MOE_DP_CHUNK_SIZE: it is gone since 0.20.0", "test.yaml:11"),
         ("kv-transfer-config is '7', expected a mapping of extra keys", "test.yaml:13"),
     ]
 

@@ -8,12 +8,13 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from launcher.model.inventory import Host, Pool, PoolName
-from launcher.model.profile import Hardware, PoolLayout, Style
+from launcher.model.profile import Hardware, PoolLayout, RankPort, Style
 from launcher.resolve.ports import collisions, engine_endpoints
 from launcher.resolve.topology import Seat, seats, shape_problems, shared_gpu_problems
 
 H200 = Hardware(name="h200", about="", gpus_per_host=8)
 STYLES: tuple[Style, ...] = ("internal", "hybrid", "external")
+INDEX: RankPort = "base + data_parallel_index"
 
 
 def hosts(names: tuple[str, ...]) -> dict[str, Host]:
@@ -63,10 +64,10 @@ def test_every_gpu_at_most_once_and_every_rank_exactly_once(
 @given(layouts, st.integers(1, 2))
 def test_no_port_twice_and_every_rank_has_its_side_channel(layout: PoolLayout, instances: int) -> None:
     groups = placed(layout, instances * layout.hosts_per_instance, instances)
-    every = [(s.instance, "x:1", e) for g in groups for s in g for e in engine_endpoints(s)]
+    every = [(s.instance, "x:1", e) for g in groups for s in g for e in engine_endpoints(s, INDEX)]
     assert not list(collisions(every))
     for group in groups:
-        own = [e for s in group for e in engine_endpoints(s)]
+        own = [e for s in group for e in engine_endpoints(s, INDEX)]
         kv = sorted(e.port + i for e in own if e.name == "kv" for i in range(e.count))
         assert kv == [layout.kv_port + r for r in range(layout.data_parallel)]
         api = sum(e.count for e in own if e.name == "api")
@@ -76,7 +77,7 @@ def test_no_port_twice_and_every_rank_has_its_side_channel(layout: PoolLayout, i
 def test_a_rank_over_two_hosts_takes_all_their_gpus() -> None:
     (group,) = placed(PoolLayout(hosts_per_instance=2, tensor_parallel=16), 2, 1)
     assert [(s.ranks[0].index, s.ranks[0].gpus) for s in group] == [(0, tuple(range(8)))] * 2
-    assert [[e.name for e in engine_endpoints(s)] for s in group] == [["api", "rpc", "kv"], []]
+    assert [[e.name for e in engine_endpoints(s, INDEX)] for s in group] == [["api", "rpc", "kv"], []]
 
 
 def test_two_instances_on_one_host_are_told_apart_or_refused() -> None:
@@ -87,7 +88,7 @@ def test_two_instances_on_one_host_are_told_apart_or_refused() -> None:
     )
     (problem,) = shared_gpu_problems([prefill, decode])
     assert problem.what == "prefill-0 and decode-0 both take GPU 0 of a"
-    every = [(s.instance, s.layout.source, e) for s in (prefill, decode) for e in engine_endpoints(s)]
+    every = [(s.instance, s.layout.source, e) for s in (prefill, decode) for e in engine_endpoints(s, INDEX)]
     told = [p.what for p in collisions(every)]
     assert told == [
         "port 8000 of a is wanted by prefill-0 api and decode-0 api",
