@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from launcher.lint import attention, experts, names, parallel, schedule, transfer
+from launcher.lint import attention, experts, fitting, names, parallel, process, schedule, transfer
 from launcher.lint.reading import Quantity
 
 QUANTITIES: Mapping[str, Quantity] = {
@@ -13,5 +13,7 @@ QUANTITIES: Mapping[str, Quantity] = {
     **experts.QUANTITIES,
     **attention.QUANTITIES,
     **schedule.QUANTITIES,
+    **fitting.QUANTITIES,
+    **process.QUANTITIES,
     **names.QUANTITIES,
 }

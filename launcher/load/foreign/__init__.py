@@ -16,11 +16,11 @@ from launcher.load.foreign.compose import is_compose, read_compose
 from launcher.load.foreign.environment import is_environment, read_environment
 from launcher.load.foreign.expand import Scope
 from launcher.load.foreign.fenced import blocks, is_fenced
+from launcher.load.foreign.loose import commands
 from launcher.load.foreign.manifest import Pod, is_manifest, read_manifest
 from launcher.load.foreign.marks import clean
 from launcher.load.foreign.shell import Shell
 from launcher.load.foreign.side import by_name
-from launcher.load.foreign.starts import BEGINS
 from launcher.load.foreign.template import is_template, without_template
 from launcher.load.foreign.unit import is_unit, read_unit
 from launcher.model.launch import Launch
@@ -30,6 +30,7 @@ __all__ = ["Given", "Reading", "read_file", "read_text"]
 
 LARGEST = 1 << 20
 """Bytes."""
+MARKED = re.compile(r"^(?:services|kind|apiVersion):", re.MULTILINE)
 PINNED = re.compile(r"\bvllm(?:\[[\w,]*\])?==(\d+\.\d+\.\d+(?:\.post\d+|rc\d+)?)")
 LOOKED_FOR = (
     "looked for `vllm serve`, the module vllm.entrypoints.openai.api_server, and containers of vllm-openai"
@@ -89,34 +90,47 @@ def read_text(text: str, name: str, *, given: Given, beside: Path | None = None)
 def _launches(text: str, context: Context, problems: list[Problem]) -> list[Launch]:
     if is_unit(text):
         return _of_unit(text, context, problems)
-    if is_environment(text):
-        return [_of_environment(text, context)]
-    documents = _documents(text, context, problems)
-    if documents:
-        return [launch for d in documents for launch in _of_document(d, context, problems)]
+    if is_environment(text):  # or a command of one line, behind its variables
+        return _of_script(text, 1, context, problems) or [_of_environment(text, context)]
+    found = [
+        launch
+        for document in _documents(text, context, problems)
+        for launch in _of_document(document, context, problems)
+    ]
+    if found:
+        return found
+    return _of_texts(text, 1, context, problems)
+
+
+def _of_texts(
+    text: str, line: int, context: Context, problems: list[Problem], *, more_variables: bool = False
+) -> list[Launch]:
+    """A script, or the scripts within Markdown."""
     parts = blocks(text) if is_fenced(text) and not text.startswith("#!") else [(text, 1)]
-    return [launch for part, line in parts for launch in _of_script(part, line, context, problems)]
+    launches: list[Launch] = []
+    for part, offset in parts:
+        scope = Scope(more_variables=more_variables)
+        launches += _of_script(part, line + offset - 1, context, problems, scope=scope)
+    return launches
 
 
 def _documents(text: str, context: Context, problems: list[Problem]) -> list[Document]:
-    """YAML documents that are manifests or Compose files; none: it is something else."""
-    marked = re.search(r"^(services|kind|apiVersion|\"(kind|apiVersion|services)\"):|^\{", text, re.MULTILINE)
-    if not marked or text.startswith("#!"):
-        return []
-    if not BEGINS.search(text) and "vllm" not in text.lower():
+    """YAML documents, if the text looks like some; none: it is something else."""
+    marked = MARKED.search(text) or context.path.endswith((".yaml", ".yml", ".json"))
+    if not marked or text.startswith("#!") or "vllm" not in text.lower():
         return []
     try:
-        documents = parse_foreign(text, context.path)
+        return parse_foreign(text, context.path)
     except InputError as error:
-        if re.search(r"^(apiVersion|services):", text, re.MULTILINE):
-            problems.extend(error.problems)
+        problems.extend(error.problems)
         return []
-    return [d for d in documents if is_manifest(d) or is_compose(d)]
 
 
-def _of_script(text: str, line: int, context: Context, problems: list[Problem]) -> list[Launch]:
+def _of_script(
+    text: str, line: int, context: Context, problems: list[Problem], *, scope: Scope
+) -> list[Launch]:
     shell = Shell(context.path, context.read_beside)
-    shell.script(text, Scope(), line=line)
+    shell.script(text, scope, line=line)
     problems.extend(shell.problems if shell.starts else ())
     written = replace(context, read_beside=lambda name: _written(shell, name) or context.read_beside(name))
     return [build(start, written, problems) for start in shell.starts]
@@ -156,6 +170,8 @@ def _of_unit(text: str, context: Context, problems: list[Problem]) -> list[Launc
 def _of_document(document: Document, context: Context, problems: list[Problem]) -> list[Launch]:
     shell = Shell(context.path, context.read_beside)
     launches: list[Launch] = []
+    if not is_compose(document) and not is_manifest(document):
+        return _of_loose(document, context, problems)
     if is_compose(document):
         for name, start in read_compose(document, shell):
             launches.append(build(start, replace(context, name=f"service {name}"), problems))
@@ -163,6 +179,20 @@ def _of_document(document: Document, context: Context, problems: list[Problem]) 
         for found in read_manifest(document, shell):
             launches.append(build(found.start, _of_pod(found.pod, context), problems))
     problems.extend(shell.problems)
+    return launches
+
+
+def _of_loose(document: Document, context: Context, problems: list[Problem]) -> list[Launch]:
+    """Variables may be set anywhere around, in words that only the file's own program knows."""
+    launches: list[Launch] = []
+    for words, keys in commands(document):
+        own = replace(context, hints=keys)
+        if len(words) == 1:
+            launches += _of_texts(words[0].text, words[0].line, own, problems, more_variables=True)
+        else:
+            shell = Shell(context.path, context.read_beside)
+            shell.command(words, Scope(more_variables=True), line=words[0].line)
+            launches += [build(start, own, problems) for start in shell.starts]
     return launches
 
 
