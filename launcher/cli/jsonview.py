@@ -26,7 +26,7 @@ class JsonView:
         """Something happened."""
         write("event", event)
 
-    def plan(self, plan: Plan, *, title: str) -> None:
+    def plan(self, plan: Plan, *, title: str, remark: str = "") -> None:
         """Each change, then the plan's digest."""
         for change in plan.changes:
             write("change", change_document(change))
@@ -34,6 +34,7 @@ class JsonView:
             "plan",
             {
                 "title": title,
+                "remark": remark,
                 "digest": plan.digest,
                 "changes": len(plan.changes),
                 "unreached": {host: problem.what for host, problem in plan.unreached.items()},

@@ -43,13 +43,14 @@ def plan(
         from launcher.flows import plan as flow
 
         view = choose(json_lines=json_lines, verbose=verbose)
+        remark = remark_of(wanted, data_dir)
         here = flow.limited(wanted, limit_of(wanted, limit, view).hosts)
         if connections is None:
             planned = flow.plan_offline(here)
         else:
             with connected(wanted, over=connections) as fleet:
                 planned = flow.plan(fleet, here)
-    view.plan(planned, title=title(wanted))
+    view.plan(planned, title=title(wanted), remark=remark)
     if offline:
         view.offline(here)
     if out:
@@ -91,12 +92,13 @@ def up(
         from launcher.flows import up as flow
 
         view = choose(json_lines=json_lines, verbose=verbose)
+        remark = remark_of(wanted, data_dir)
         limited = limit_of(wanted, limit, view)
         with Running(wanted.wish, view, flow="up") as run:
             interrupt = Interrupt(run.left)
 
             def approve(planned: Plan) -> bool:
-                view.plan(planned, title=title(wanted))
+                view.plan(planned, title=title(wanted), remark=remark)
                 if saved_plan is not None:
                     refuse_if_moved(saved_plan, planned, path=str(saved))
                 if planned and not (yes or saved) and not asked("Apply?"):
@@ -164,6 +166,16 @@ def limit_of(wanted: Wanted, words: str, view: View) -> Limited:
     if limited.left_out:
         view.say(f"left out: {host_range(limited.left_out)}")
     return limited
+
+
+def remark_of(wanted: Wanted, data_dir: Path | None) -> str:
+    """What rules warn of, in a line. InputError where they find that it cannot serve: no host is asked."""
+    if wanted.deployment is None:
+        return ""
+    from launcher.cli.findingtext import warning_line
+    from launcher.flows.lint import judged
+
+    return warning_line(judged(wanted, data_dir=data_dir), wanted.wish.inventory.path)
 
 
 def title(wanted: Wanted) -> str:

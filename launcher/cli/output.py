@@ -18,8 +18,8 @@ class View(Protocol):
     def event(self, event: Event) -> None:
         """Something happened."""
 
-    def plan(self, plan: Plan, *, title: str) -> None:
-        """What would change."""
+    def plan(self, plan: Plan, *, title: str, remark: str = "") -> None:
+        """What would change; `remark`: what is to be known before, in a line."""
 
     def offline(self, wanted: Wanted) -> None:
         """Every step and command line, of a plan that asked no host."""

@@ -72,9 +72,11 @@ class TextView:
         self._told_s[key] = now_s
         return False
 
-    def plan(self, plan: Plan, *, title: str) -> None:
+    def plan(self, plan: Plan, *, title: str, remark: str = "") -> None:
         """Stage by stage: hosts, mark, step, before → after, and the line that asks for it."""
         self._out.print(title, style="bold")
+        if remark:
+            self._out.print(Text(remark, style="yellow"))
         for section in sections(plan):
             self._out.print()
             self._out.print(section.stage, style="bold")

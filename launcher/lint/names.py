@@ -11,7 +11,7 @@ from launcher.model.history import Entry, gone_in, ignored_in, known_in
 from launcher.model.profile import Setting, Settings
 
 OURS = "VLLM_"
-NEAR = 0.8
+NEAR = 0.74
 """How alike two names must be for one to be taken for the other misspelled (difflib's ratio)."""
 
 

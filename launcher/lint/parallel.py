@@ -114,7 +114,7 @@ def api_processes(r: Reading) -> Value:
     external balancer."""
     if r.value("headless"):
         return 0
-    written = r.size("api-server-count")
+    written = r.size_given("api-server-count")
     if written is not None:
         return written
     balancing = r.value("load_balancing")

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from launcher.lint.releases import THE_RELEASE, value_at
 from launcher.lint.values import UntoldError, Value, number, plain, untold
 from launcher.model.architecture import Architecture
-from launcher.model.history import known_in, release
+from launcher.model.history import History, known_in, release
 from launcher.model.knowledge import Knowledge
 from launcher.model.launch import Launch, Unknown
 from launcher.model.profile import Hardware, Setting
@@ -24,11 +24,12 @@ class Reading:
     def __init__(self, launch: Launch, knowledge: Knowledge, quantities: Mapping[str, Quantity]) -> None:
         self.launch = launch
         self.knowledge = knowledge
-        self.written = dict(_by_current_name(launch, knowledge))
         self._quantities = quantities
         self._told: dict[str, tuple[Value | UntoldError, dict[str, None]]] = {}
         self._places: list[dict[str, None]] = [{}]
         self._snapshots = _nearest(launch.version, knowledge.snapshots)
+        own = {spelled: name for s in self._snapshots for name, spelled in s.renamed.items()}
+        self.written = dict(_by_current_name(launch, knowledge.history, own))
 
     @property
     def version(self) -> str:
@@ -116,6 +117,10 @@ class Reading:
         found = number(self.setting(name))
         return int(found) if found is not None else None
 
+    def size_given(self, name: str) -> int | None:
+        """A setting that is a whole number, as written; None where it is not."""
+        return self.size(name) if self.given(name) or self.launch.more_flags else None
+
     def on(self, name: str) -> bool:
         """A setting that is true; absent is false."""
         return plain(self.setting(name)) is True
@@ -168,27 +173,30 @@ class Reading:
             return value_at(entry.defaults, self.version)
         head, _, rest = name.partition(".")
         options = [_option(snapshot, head, rest) for snapshot in self._snapshots]
-        defaults = [option.default if option else None for option in options]
+        defaults = [option.default for option in options if option]
         if any(plain(default) != plain(defaults[0]) for default in defaults):
-            raise untold(THE_RELEASE if not self.version else f"the default of {name} in {self.version}")
+            raise untold(f"the default of {name} in {self.version}" if self.version else THE_RELEASE)
         return defaults[0] if defaults else None
 
 
-def _by_current_name(launch: Launch, knowledge: Knowledge) -> Iterator[tuple[str, Setting]]:
-    """Old spellings first, so that a current one beside them counts."""
-    history = knowledge.history
+def _by_current_name(
+    launch: Launch, history: History, own: Mapping[str, str]
+) -> Iterator[tuple[str, Setting]]:
+    """Other spellings first, so that a current one beside them counts. `own`: the release's → current."""
     for name, setting in launch.variables.items():
         entry = history.variables.get(name)
         read = entry and (not launch.version or known_in(entry, launch.version))
         if read and history.current(name) in history.settings:
             yield history.current(name), setting
     for name, setting in launch.flags.items():
-        if history.current(name) != name:
-            yield history.current(name), setting
+        current = own.get(name) or history.current(name)
+        if current != name:
+            yield current, setting
     yield from launch.flags.items()
 
 
 def _option(snapshot: Snapshot, head: str, rest: str) -> Option | None:
+    head = snapshot.renamed.get(head, head)
     return snapshot.keys.get(head, {}).get(rest) if rest else snapshot.options.get(head)
 
 

@@ -10,9 +10,9 @@ from functools import partial
 from launcher.load.collect import Collector
 from launcher.load.data import Data
 from launcher.load.document import Document, Location
+from launcher.load.engines import read_engines
 from launcher.load.history import read_history
 from launcher.load.schema import fill, near
-from launcher.load.snapshot import parse_snapshot
 from launcher.model.history import History, release
 from launcher.model.knowledge import Knowledge
 from launcher.model.problem import Problem
@@ -49,14 +49,9 @@ def read_knowledge(data: Data, *, quantities: Collection[str]) -> Knowledge:
 
 
 def read_snapshots(data: Data) -> Mapping[str, Snapshot]:
-    """Release → what it accepts, of every snapshot there is."""
-    found = {}
-    for name in data.names("configs/engines", holding=".json"):
-        path = data.find(f"configs/engines/{name}.json")
-        assert path is not None
-        snapshot = parse_snapshot(data.text(path), data.shown(path))
-        found[snapshot.version] = snapshot
-    return found
+    """Release → what it accepts, of every engine that has a snapshot, or inherits one."""
+    snapshots = (engine.snapshot for engine in read_engines(data).values())
+    return {snapshot.version: snapshot for snapshot in snapshots if snapshot is not None}
 
 
 def names_of(history: History, snapshots: Mapping[str, Snapshot], quantities: Collection[str]) -> Names:

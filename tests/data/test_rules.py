@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from samples import SAMPLES, sample
@@ -26,22 +27,23 @@ HARDWARE = {name: read(Hardware, Choice(name, ""), DATA) for name in names(Hardw
 
 
 def launches(rule: Rule, shown: Sample) -> Iterator[Launch]:
-    """What a sample starts; it is of the side that the sample or its rule says."""
-    alone = rule.pools[0] if rule.pools else ""
-    for text, pool in ((shown.text, alone), (shown.prefill, "prefill"), (shown.decode, "decode")):
+    """What a sample starts; it is of the side that the sample says, or else the one its rule is about."""
+    for text, pool in ((shown.text, ""), (shown.prefill, "prefill"), (shown.decode, "decode")):
         if not text:
             continue
         given = Given(
             snapshots=KNOWLEDGE.snapshots,
             models=tuple(MODELS.values()),
-            model=MODELS.get(shown.model),
-            hardware=HARDWARE.get(shown.hardware),
+            model=MODELS[shown.model],
+            hardware=HARDWARE[shown.hardware],
             version="" if shown.engine == "unknown" else shown.engine,
             pool=pool,
         )
-        reading = read_text(text, f"{pool or 'sample'}.sh", given=given)
+        reading = read_text(text, "sample", given=given)
         assert reading.launches, f"{rule.source}: nothing is started by {text!r}"
-        yield from reading.launches
+        for launch in reading.launches:
+            told = launch.pool or not rule.pools
+            yield launch if told else replace(launch, pool=rule.pools[0], disaggregated=True)
 
 
 def states(rule: Rule, shown: Sample) -> list[str]:
