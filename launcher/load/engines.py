@@ -16,7 +16,7 @@ from launcher.load.shape import is_null
 from launcher.load.snapshot import parse_snapshot
 from launcher.model.problem import InputError, Problem
 from launcher.model.profile import Engine
-from launcher.model.snapshot import Option, Snapshot
+from launcher.model.snapshot import Snapshot
 
 BASE = "based_on"
 
@@ -128,22 +128,30 @@ def _is_range(text: str) -> bool:
 
 def _snapshot(chain: tuple[str, ...], engine: Engine, data: Data) -> Snapshot | None:
     """What the release accepts: its own snapshot, or the nearest base's with this release's spellings."""
+    renamed = {name: spelling["flag"] for name, spelling in engine.renamed.items() if "flag" in spelling}
     for name in chain:
         path = data.find(f"configs/engines/{name}.json")
         if path is not None:
-            snapshot = parse_snapshot(data.text(path), data.shown(path))
+            snapshot = replace(parse_snapshot(data.text(path), data.shown(path)), renamed=renamed)
             return snapshot if name == engine.name else _respelled(snapshot, engine)
     return None
 
 
 def _respelled(snapshot: Snapshot, engine: Engine) -> Snapshot:
-    options: dict[str, Option] = dict(snapshot.options)
-    keys, variables = dict(snapshot.keys), list(snapshot.variables)
-    for name, spelling in engine.renamed.items():
-        option, inside = options.pop(name, None), keys.pop(name, None)
-        if "env" in spelling:
-            variables.append(spelling["env"])
-        elif option is not None:
-            options[spelling["flag"]] = option
-            keys |= {spelling["flag"]: inside} if inside is not None else {}
-    return replace(snapshot, options=options, keys=keys, variables=tuple(variables))
+    """A base's snapshot as that of a release which differs in spelling only."""
+    moved = [spelling["env"] for spelling in engine.renamed.values() if "env" in spelling]
+    gone = {name for name, spelling in engine.renamed.items() if "env" in spelling}
+    return replace(
+        snapshot,
+        version=_first_of(engine.versions),
+        options={snapshot.renamed.get(n, n): o for n, o in snapshot.options.items() if n not in gone},
+        keys={snapshot.renamed.get(n, n): k for n, k in snapshot.keys.items() if n not in gone},
+        variables=(*snapshot.variables, *moved),
+    )
+
+
+def _first_of(versions: str) -> str:
+    """The first release of a range: `>=0.34,<0.35` begins with 0.34."""
+    from packaging.specifiers import SpecifierSet
+
+    return next((s.version for s in SpecifierSet(versions) if s.operator in (">=", "==", "~=")), "")

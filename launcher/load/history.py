@@ -12,6 +12,8 @@ from launcher.model.history import Entry, History, release
 from launcher.model.problem import InputError, Problem
 
 FILE = "configs/history/vllm.yaml"
+ORDERED = (("since", "until"), ("until", "back"), ("since", "ignored_since"), ("ignored_since", "until"))
+"""Of each two the second is the later release."""
 
 
 def read_history(data: Data) -> History:
@@ -33,7 +35,7 @@ def read_history(data: Data) -> History:
 
 
 def _entry_problems(at: Location, entry: Entry, document: Document) -> Iterator[Problem]:
-    bounds = {"since": entry.since, "until": entry.until, "ignored_since": entry.ignored_since}
+    bounds = {word: getattr(entry, word) for word in ("since", "until", "back", "ignored_since")}
     for word, version in bounds.items():
         if version and not _is_release(version):
             yield _no_release(version, document.place((*at, word)))
@@ -41,7 +43,7 @@ def _entry_problems(at: Location, entry: Entry, document: Document) -> Iterator[
     for value, version in entry.gone.items():
         if not _is_release(version):
             yield _no_release(version, document.place((*at, "gone", value)))
-    for early, late in (("since", "until"), ("since", "ignored_since"), ("ignored_since", "until")):
+    for early, late in ORDERED:
         first, then = bounds[early], bounds[late]
         if first and then and release(then) <= release(first):
             what = f"`{at[-1]}`: {late} is {then}, not after {early} {first}"

@@ -16,6 +16,8 @@ class Entry:
     """First release that knows it; empty: older than all we describe."""
     until: str = ""
     """First release that no longer does; empty: still there; `0.0.0`: none ever did, people write it."""
+    back: str = ""
+    """First release that knows it again after that."""
     ignored_since: str = ""
     """Accepted and without effect from here on."""
     instead: str = ""
@@ -85,7 +87,8 @@ def _leading_number(text: str) -> int:
 def known_in(entry: Entry, version: str) -> bool:
     """Does that release know it?"""
     at = release(version)
-    return release(entry.since) <= at and not (entry.until and release(entry.until) <= at)
+    gone = bool(entry.until) and release(entry.until) <= at
+    return release(entry.since) <= at and (not gone or (bool(entry.back) and release(entry.back) <= at))
 
 
 def ignored_in(entry: Entry, version: str) -> bool:

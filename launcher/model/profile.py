@@ -66,6 +66,8 @@ class Model:
     folder: str
     """Folder under `paths.shared`/models and, staged, under `paths.local`/models; holds manifest.json."""
     architecture: Architecture | None = None
+    known_as: tuple[str, ...] = ()
+    """Other last parts of paths and repositories' names whose weights have these dimensions."""
     settings: SettingsByPool = field(default_factory=dict)
     environment: SettingsByPool = field(default_factory=dict)
     source: str = ""
@@ -83,11 +85,11 @@ class Phase:
 RankPort: TypeAlias = Literal[
     "base + dp_rank * tp_size", "base + data_parallel_rank", "base + data_parallel_index"
 ]
-"""Which port of the NIXL side channel a rank takes. Each tensor-parallel rank had one of its own up to 0.11.0;
-the last two differ for models without experts only, whose ranks all call themselves data-parallel rank 0."""
+"""Which port of the NIXL side channel a rank takes. Up to 0.11.0 each GPU had one of its own; the last two
+differ for models without experts only, whose ranks all call themselves data-parallel rank 0."""
 Repair: TypeAlias = Literal["none", "handshake-retry", "restart-peer"]
-"""What the other side of a P/D pair needs when one side was restarted. none: no request fails; handshake-retry:
-it pairs again with the next request, those under way fail; restart-peer: it is to be restarted too."""
+"""What the other side of a P/D pair needs when one side was restarted. none: no request fails;
+handshake-retry: it pairs again with the next request, those under way fail; restart-peer: a restart too."""
 Companion: TypeAlias = Literal[
     "nixl", "deepep", "nvshmem", "nvshmem_build", "nccl", "deepgemm", "torch", "cuda", "driver"
 ]
@@ -187,6 +189,8 @@ class Layout:
     router: RouterLayout | None = None
     settings: SettingsByPool = field(default_factory=dict)
     environment: SettingsByPool = field(default_factory=dict)
+    accept: Mapping[str, Setting] = field(default_factory=dict)
+    """Rule id → why what it finds is meant here, as in an inventory."""
     source: str = ""
 
     @property

@@ -41,3 +41,5 @@ class Snapshot:
     is not here takes any keys, and so does a key below which there are none."""
     variables: tuple[str, ...] = ()
     """Every variable of vllm.envs."""
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """Current flag → its spelling here, where that is another one: `renamed` of the engine's file."""

@@ -15,8 +15,8 @@ def engine_endpoints(seat: Seat, rank_port: RankPort) -> tuple[Endpoint, ...]:
     """What one process listens on, apart from the ephemeral ports of NCCL, Gloo, NVSHMEM, UCX and ZMQ.
 
     api: one for the leader (internal), each host (hybrid) or each rank (external); it also has /metrics.
-    rpc: on the leader of several hosts. kv: the NIXL side channel, one a local rank at base + global rank, or one
-    a GPU in the releases that counted those.
+    rpc: on the leader of several hosts. kv: the NIXL side channel, one a local rank at base + global rank, or
+    one a GPU in the releases that counted those.
     """
     layout, host = seat.layout, seat.host
     endpoints: list[Endpoint] = []
