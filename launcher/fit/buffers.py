@@ -109,13 +109,17 @@ def _experts_peak(a: Architecture, shape: Shape) -> Line:
 
 
 def _expert_tokens(shape: Shape) -> tuple[float, str]:
-    """Tokens whose experts one GPU works through in a step, and in words."""
-    tokens = shape.batched_tokens
+    """Tokens whose experts one GPU works through at once, and in words."""
+    tokens, how = float(shape.batched_tokens), f"{shape.batched_tokens} tokens"
     if shape.high_throughput:  # each GPU of a rank sends its part, and gets as much where load is balanced
-        return tokens / shape.tensor_parallel, f"{tokens}/{shape.tensor_parallel} tokens"
-    if shape.exchanges:  # gathered: every rank's tokens are at hand
-        return tokens * shape.data_parallel, f"{tokens} × {shape.data_parallel} tokens"
-    return tokens, f"{tokens} tokens"
+        tokens /= shape.tensor_parallel
+        how = f"{shape.batched_tokens}/{shape.tensor_parallel} tokens"
+    elif shape.exchanges:  # gathered: every rank's tokens are at hand
+        tokens *= shape.data_parallel
+        how = f"{shape.batched_tokens} × {shape.data_parallel} tokens"
+    if 0 < shape.expert_tokens < tokens:
+        return shape.expert_tokens, f"{shape.expert_tokens} tokens at once"
+    return tokens, how
 
 
 def _deepep(shape: Shape, *, parts: int) -> tuple[str, str]:

@@ -26,6 +26,8 @@ class Shape:
     """Of one step of one rank."""
     dispatch_tokens: int
     """Tokens of one GPU that a low-latency buffer holds; other back ends do not look at it."""
+    expert_tokens: int
+    """That the experts of a GPU work through at once; 0: all of a step."""
     max_seqs: int
     max_model_len: int
     draft_tokens: int

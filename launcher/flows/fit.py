@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from launcher.fit import Budget, Edit, Shape, budget, nearest
+from launcher.fit import Budget, Shape, budget, nearest
 from launcher.fit.grid import grid
+from launcher.flows.alone import Names, wanted_of_layout
 from launcher.flows.launches import launches_of
+from launcher.flows.remedies import UTILIZATION, remedy
 from launcher.lint.fitting import shape, utilization
 from launcher.lint.quantities import QUANTITIES
 from launcher.lint.reading import Reading
@@ -15,14 +17,13 @@ from launcher.lint.values import UntoldError
 from launcher.load.data import Data
 from launcher.load.history import read_history
 from launcher.load.knowledge import read_snapshots
+from launcher.load.wording import count
 from launcher.model.architecture import Architecture
 from launcher.model.knowledge import Knowledge
 from launcher.model.launch import Launch
 from launcher.model.problem import InputError, Problem
 from launcher.model.profile import Hardware
 from launcher.model.wish import Wanted
-
-UTILIZATION = "gpu-memory-utilization"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +33,9 @@ class Load:
     prompt: int
     answer: int
 
-    def tokens(self, pool: str) -> int:
-        """What it holds of a pool's KV: prefill gives a request away after its first token."""
-        return self.prompt + (1 if pool == "prefill" else self.answer)
+    def tokens(self, side: str) -> int:
+        """What it holds of KV: a prefill side gives a request away after its first token."""
+        return self.prompt + (1 if side == "prefill" else self.answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,8 @@ class Row:
     budget: Budget
     requests: int
     """Of the load asked for, held at once by all instances."""
+    source: str = ""
+    """`file:line` of the pool."""
     edits: tuple[str, ...] = ()
     """Where it does not fit: what to change, so that it does."""
 
@@ -61,6 +64,7 @@ class Row:
 class _Asked:
     """A pool's first launch, and what it needs to be worked out."""
 
+    pool: str
     launch: Launch
     shape: Shape
     architecture: Architecture
@@ -78,39 +82,68 @@ def fit(wanted: Wanted, knowledge: Knowledge, load: Load, *, name: str) -> tuple
     """A row for each engine pool. InputError where something that memory depends on is not known."""
     instances: dict[str, int] = {n: pool.instances for n, pool in wanted.wish.inventory.pools.items()}
     return tuple(
-        _with_edits(_row(name, asked, load, instances=instances[asked.launch.pool]), asked, load)
+        _with_edits(_row(name, asked, load, instances=instances[asked.pool]), asked, load)
         for asked in _pools(wanted, knowledge)
     )
 
 
 def compare(
-    layouts: Iterable[Wanted], shaped_like: Wanted, knowledge: Knowledge, load: Load, *, gpus: int
-) -> tuple[Row, ...]:
-    """Every pool of every layout, and every other shape of the pools of `shaped_like`, as often as so many
-    GPUs hold it: what fits first, then by requests."""
-    rows = [
-        _row(wanted.wish.inventory.layout, asked, load, instances=gpus // asked.shape.gpus)
-        for wanted in layouts
-        for asked in _pools(wanted, knowledge)
-    ]
+    names: Names, data: Data, knowledge: Knowledge, load: Load, *, gpus: int
+) -> tuple[tuple[Row, ...], tuple[Problem, ...]]:
+    """Every pool of every layout, and every other shape of the pools of the layout named, each as often as so
+    many GPUs hold it: what fits first, then by requests. Beside them what keeps a layout out."""
+    rows: list[Row] = []
+    left_out: list[Problem] = []
+    for name in data.names("configs/layouts", holding=".yaml"):
+        try:
+            wanted = wanted_of_layout(replace(names, layout=name), data)
+        except InputError as error:
+            left_out += error.problems
+            continue
+        for asked in _pools(wanted, knowledge):
+            times = _times(asked, asked.shape, gpus)
+            if times:
+                rows.append(_row(name, asked, load, instances=times))
+            else:
+                what = f"{name} {asked.pool} needs {count(asked.shape.gpus, 'GPU')}, there are {gpus}"
+                left_out.append(Problem(what, where=asked.launch.source, do="give more with --gpus"))
     taken = {(row.pool, row.budget.shape) for row in rows}
-    for asked in _pools(shaped_like, knowledge):
+    for asked in _pools(wanted_of_layout(names, data), knowledge):
         for other in grid(asked.architecture, asked.hardware, asked.shape, gpus=gpus):
-            if (asked.launch.pool, other) not in taken:
+            if (asked.pool, other) not in taken:
                 like = replace(asked, shape=other)
-                rows.append(_row("grid", like, load, instances=gpus // other.gpus))
-    return tuple(sorted(rows, key=lambda row: (row.pool, not row.fits, -row.requests, row.name)))
+                rows.append(_row("grid", like, load, instances=_times(asked, other, gpus)))
+    return tuple(sorted(rows, key=_rank)), tuple(left_out)
+
+
+def misfits(rows: Iterable[Row]) -> Iterator[Problem]:
+    """A Problem for each row that does not fit, with the nearest shape that does."""
+    for row in rows:
+        if not row.fits:
+            what = f"{row.name} {row.pool} does not fit: {'; '.join(row.budget.reasons)}"
+            yield Problem(what, where=row.source, do="\n".join(row.edits))
+
+
+def _times(asked: _Asked, shape: Shape, gpus: int) -> int:
+    """How often so many GPUs hold a shape, hosts undivided."""
+    return gpus // (shape.hosts * asked.hardware.gpus_per_host)
+
+
+def _rank(row: Row) -> tuple[str, bool, int, str]:
+    return row.pool, not row.fits, -row.requests, row.name
 
 
 def _pools(wanted: Wanted, knowledge: Knowledge) -> Iterator[_Asked]:
     """The first launch of each pool: all instances of a pool are alike."""
+    pools = {i.name: i.pool for i in wanted.deployment.instances} if wanted.deployment else {}
     first: dict[str, Launch] = {}
     for launch in launches_of(wanted):
-        first.setdefault(launch.pool, launch)
-    for launch in first.values():
+        first.setdefault(pools[launch.instance], launch)
+    for pool, launch in first.items():
         reading = Reading(launch, knowledge, QUANTITIES)
         try:
             yield _Asked(
+                pool=pool,
                 launch=launch,
                 shape=shape(reading),
                 architecture=reading.architecture(),
@@ -132,7 +165,7 @@ def _highest_utilization(launch: Launch, knowledge: Knowledge) -> float:
 def _row(name: str, asked: _Asked, load: Load, *, instances: int) -> Row:
     made = budget(asked.architecture, asked.hardware, asked.shape)
     each = made.requests_per_instance(load.tokens(asked.launch.pool))
-    return Row(name, asked.launch.pool, instances, made, requests=each * instances)
+    return Row(name, asked.pool, instances, made, each * instances, asked.launch.source)
 
 
 def _with_edits(row: Row, asked: _Asked, load: Load) -> Row:
@@ -149,35 +182,6 @@ def _with_edits(row: Row, asked: _Asked, load: Load) -> Row:
     if found is None:
         return replace(row, edits=("no change of this layout makes it fit: take GPUs with more memory",))
     edits, made = found
-    return replace(row, edits=tuple(_words(edit, made.shape, asked.launch) for edit in edits))
-
-
-def _words(edit: Edit, after: Shape, launch: Launch) -> str:
-    """An edit of the inventory (of the layout, for parallelism), and the line that says otherwise now."""
-    value = f"{edit.after:g}"
-    match edit.knob:
-        case "utilization":
-            return _setting(launch, UTILIZATION, value)
-        case "dispatch_tokens" if after.dispatch_tokens != after.batched_tokens:
-            return f'environment: {{{launch.pool}: {{VLLM_MOE_DP_CHUNK_SIZE: "{value}"}}}}'
-        case "dispatch_tokens" | "batched_tokens":
-            return _setting(launch, "max-num-batched-tokens", value)
-        case "max_model_len":
-            return _setting(launch, "max-model-len", str(int(edit.after)))
-        case "redundant_experts":
-            return f"num_redundant_experts: {value} in eplb-config{_now(launch, 'eplb-config')}"
-        case "draft_tokens":
-            return f"settings: {{all: {{speculative-config: null}}}}{_now(launch, 'speculative-config')}"
-        case "tensor_parallel" | "hosts":
-            words = f"tensor_parallel: {after.tensor_parallel}, data_parallel: {after.data_parallel}"
-            words += f", hosts_per_instance: {after.hosts}"
-            return f"{launch.pool}: {{{words}}} in the layout{_now(launch, 'tensor-parallel-size')}"
-
-
-def _setting(launch: Launch, name: str, value: str) -> str:
-    return f"settings: {{{launch.pool}: {{{name}: {value}}}}}{_now(launch, name)}"
-
-
-def _now(launch: Launch, name: str) -> str:
-    written = launch.flags.get(name)
-    return f" (now by {written.source})" if written else ""
+    return replace(
+        row, edits=tuple(remedy(e, made.shape, pool=asked.pool, launch=asked.launch) for e in edits)
+    )

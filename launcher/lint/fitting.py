@@ -29,6 +29,7 @@ def shape(r: Reading) -> Shape:
         block_size=r.size("block-size") or KV_BLOCK,
         batched_tokens=batched,
         dispatch_tokens=r.whole("ll_tokens") or batched,
+        expert_tokens=int(r.behaviour("expert-tokens-at-once") or 0),
         max_seqs=r.whole("max_seqs"),
         max_model_len=r.whole("max_context"),
         draft_tokens=r.whole("mtp_tokens") if r.value("spec_method") == "mtp" else 0,
@@ -78,10 +79,10 @@ def kv_tokens(r: Reading) -> Value:
     return made.kv_tokens if made else None
 
 
-def tokens_per_seq(r: Reading) -> Value:
-    """Tokens of KV that each request of a full step has: kv_tokens by max_seqs."""
+def contexts_held(r: Reading) -> Value:
+    """Requests of the longest context that one rank's KV holds."""
     made = memory(r)
-    return made.kv_tokens // made.shape.max_seqs if made else None
+    return made.kv_tokens / made.shape.max_model_len if made else None
 
 
 def fits(r: Reading) -> Value:
@@ -100,7 +101,7 @@ QUANTITIES: dict[str, Quantity] = {
     "weights_gib": weights_gib,
     "kv_gib": kv_gib,
     "kv_tokens": kv_tokens,
-    "tokens_per_seq": tokens_per_seq,
+    "contexts_held": contexts_held,
     "fits": fits,
     "misfit": misfit,
 }

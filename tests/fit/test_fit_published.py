@@ -33,6 +33,7 @@ ONE = Shape(
     block_size=64,
     batched_tokens=8192,
     dispatch_tokens=8192,
+    expert_tokens=0,
     max_seqs=64,
     max_model_len=8192,
     draft_tokens=0,

@@ -1,0 +1,72 @@
+"""The command that works out memory: fit."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from launcher.cli.options import DataDir, InventoryArgument, JsonLines
+from launcher.model.problem import Exit, Problem
+
+STOCK_LAYOUT = "current-2p1d"
+
+
+def fit(
+    inventory: InventoryArgument = None,
+    layout: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="A layout of configs/layouts/ by itself, without an inventory."),
+    ] = "",
+    stack: Annotated[
+        str, typer.Option(metavar="NAME", help="With --layout: from configs/stacks/.")
+    ] = "current",
+    hardware: Annotated[
+        str, typer.Option(metavar="NAME", help="With --layout: from configs/hardware/.")
+    ] = "h200",
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="With --layout: from configs/models/.")
+    ] = "deepseek-v3.2",
+    isl: Annotated[int, typer.Option(metavar="N", min=1, help="Tokens of a request's prompt.")] = 4096,
+    osl: Annotated[int, typer.Option(metavar="N", min=1, help="Tokens of its answer.")] = 1024,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Every line with its formula and source.")
+    ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Compare all layouts, and a grid of shapes, over --gpus.")
+    ] = False,
+    gpus: Annotated[int, typer.Option(metavar="N", min=1, help="With --all: GPUs there are.")] = 48,
+    data_dir: DataDir = None,
+    json_lines: JsonLines = False,
+) -> None:
+    """Work out a GPU's memory, tokens of KV, requests at once. Asks no host; exit 2 if it does not fit."""
+    from launcher.cli.context import chosen_inventory
+    from launcher.cli.fittext import document, explained, table
+    from launcher.cli.output import choose
+    from launcher.flows import fit as flow
+    from launcher.flows.alone import Names, wanted_of_layout
+    from launcher.load import load_from
+    from launcher.load.data import Data, roots_of
+    from launcher.resolve import resolve
+
+    view = choose(json_lines=json_lines)
+    data = Data(roots_of(data_dir))
+    load, known = flow.Load(isl, osl), flow.read_engines(data)
+    names = Names(layout=layout or STOCK_LAYOUT, stack=stack, hardware=hardware, model=model)
+    problems: tuple[Problem, ...] = ()
+    if everything:
+        rows, left_out = flow.compare(names, data, known, load, gpus=gpus)
+        for problem in left_out:
+            view.say(f"left out: {problem.what} ({problem.where})")
+    elif layout:
+        rows = flow.fit(wanted_of_layout(names, data), known, load, name=layout)
+    else:
+        path = chosen_inventory(inventory)
+        rows = flow.fit(resolve(load_from(data, path)), known, load, name=path.stem)
+    text = table(rows, load) + ("\n\n" + explained(rows) if explain else "")
+    view.result("fit", {"load": load, "rows": [document(row) for row in rows]}, text)
+    if not everything:
+        problems = tuple(flow.misfits(rows))
+    view.problems(problems)
+    if problems:
+        raise typer.Exit(Exit.INPUT_WRONG)
