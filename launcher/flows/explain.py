@@ -13,6 +13,7 @@ from launcher.model.problem import InputError, Problem
 from launcher.model.profile import Settings
 from launcher.model.role import Step
 from launcher.model.wish import Wanted
+from launcher.resolve.settings import spelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ def explain(wanted: Wanted, subject: str) -> tuple[Section, ...]:
             *_routers(deployment, subject),
             *_fronts(deployment, subject),
             *_port(deployment, subject),
-            *_setting(deployment, subject.removeprefix("--")),
+            *_setting(wanted, deployment, subject.removeprefix("--")),
         ]
     if not sections:
         raise InputError(_unknown(subject, _subjects(wanted)))
@@ -158,8 +159,12 @@ def _port(deployment: Deployment, subject: str) -> Iterator[Section]:
         yield Section(f"port {port}", lines)
 
 
-def _setting(deployment: Deployment, subject: str) -> Iterator[Section]:
-    flags = (f"--{subject}", f"--no-{subject}")
+def _setting(wanted: Wanted, deployment: Deployment, subject: str) -> Iterator[Section]:
+    """A flag by its current name or by its release's own, or a variable."""
+    engine = wanted.wish.profile.engine
+    spelling = {} if engine is None else spelled(subject, engine)
+    names = {subject, *spelling.values()}
+    flags = {f"--{no}{name}" for name in names for no in ("", "no-")}
     everything: list[tuple[str, Process | RouterProcess]] = [
         *((f"{p.host} {p.instance}", p) for i in deployment.instances for p in i.processes),
         *((f"{r.host} router", r) for r in deployment.routers),
@@ -167,10 +172,10 @@ def _setting(deployment: Deployment, subject: str) -> Iterator[Section]:
     lines = [
         *(Line(n, _said(a), a.source) for n, p in everything for a in p.arguments if a.flag in flags),
         *(
-            Line(name, f"{subject}={setting.value}", setting.source)
+            Line(name, f"{variable}={setting.value}", setting.source)
             for name, p in everything
             for variable, setting in p.environment.items()
-            if variable == subject
+            if variable in names
         ),
     ]
     if lines:

@@ -63,11 +63,10 @@ def test_a_lock_pins_each_package_once_and_belongs_to_a_stack(path: Path) -> Non
     assert path.name in {stack.read(name, DATA).lock for name in STACKS}
 
 
-def test_every_role_stack_engine_and_router_is_used(tmp_path: Path) -> None:
+def test_every_role_stack_and_router_is_used(tmp_path: Path) -> None:
     stacks = [sample(name, tmp_path).profile.stack for name in SAMPLES]
     used = {
         "stacks": {s.name for s in stacks},
-        "engines": {s.engine for s in stacks},
         "routers": {s.router for s in stacks},
     }
     for folder, names in used.items():

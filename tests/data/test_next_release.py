@@ -1,0 +1,115 @@
+"""An imaginary vLLM 0.34 that renames two flags: one data file, and everything knows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from samples import ROOT
+
+from launcher.flows import lint
+from launcher.flows.explain import explain
+from launcher.load import load
+from launcher.model.deployment import Process
+from launcher.model.problem import InputError
+from launcher.model.wish import Wanted
+from launcher.resolve import resolve
+
+ENGINE = """
+about: vLLM 0.34, if it renamed two flags.
+based_on: vllm-0.33
+versions: ">=0.34,<0.35"
+renamed:
+  max-num-seqs: {flag: max-sequences}
+  data-parallel-size: {flag: dp-ranks}
+"""
+WORDS = {"--max-num-seqs": "--max-sequences", "--data-parallel-size": "--dp-ranks"}
+SCRIPT = """
+vllm serve deepseek-ai/DeepSeek-V3.2 --enable-expert-parallel --all2all-backend deepep_low_latency \\
+  --tensor-parallel-size 2 {ranks} 4 {sequences} 2048 --max-num-batched-tokens 1024
+"""
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    """What a user adds: the engine's file, and a stack that names it."""
+    folder = tmp_path / "data/configs"
+    for name, text in (("engines/vllm-0.34.yaml", ENGINE), ("stacks/next.yaml", stack())):
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text(text)
+    return tmp_path / "data"
+
+
+def stack() -> str:
+    text = (ROOT / "configs/stacks/current.yaml").read_text()
+    return text.replace("engine: vllm-0.33", "engine: vllm-0.34").replace('"0.33.0"', '"0.34.0"')
+
+
+def inventory(folder: Path, *, name: str, more: str = "") -> Path:
+    text = (ROOT / "inventories/prod-2p1d.yaml").read_text() + more
+    path = folder / f"{name}.yaml"
+    path.write_text(
+        text.replace("stack: article-0.14", f"stack: {name}").replace("article-2p1d", "current-2p1d")
+    )
+    return path
+
+
+def processes(wanted: Wanted) -> list[Process]:
+    assert wanted.deployment is not None
+    return [p for i in wanted.deployment.instances for p in i.processes]
+
+
+def test_every_command_line_has_the_new_names_and_is_else_the_same(tmp_path: Path, data_dir: Path) -> None:
+    today = resolve(load(inventory(tmp_path, name="current")))
+    next_one = resolve(load(inventory(tmp_path, name="next"), data_dir=data_dir))
+    for old, new in zip(processes(today), processes(next_one), strict=True):
+        expected = [WORDS.get(word, word) for word in old.argv()]
+        assert expected != [*old.argv()]
+        assert [word.replace("/next", "/current") for word in new.argv()] == expected
+
+
+@pytest.mark.parametrize("name", ["max-num-seqs", "max-sequences"])
+def test_a_setting_may_have_either_name(tmp_path: Path, data_dir: Path, name: str) -> None:
+    path = inventory(tmp_path, name="next", more=f"settings: {{decode: {{{name}: 128}}}}\n")
+    decode = [p for p in processes(resolve(load(path, data_dir=data_dir))) if p.instance == "decode-0"]
+    for process in decode:
+        assert [a.value for a in process.arguments if a.flag == "--max-sequences"] == ["128"]
+
+
+def test_a_near_miss_of_a_new_name_is_told(tmp_path: Path, data_dir: Path) -> None:
+    path = inventory(tmp_path, name="next", more="settings: {decode: {max-sequence: 128}}\n")
+    with pytest.raises(InputError) as refused:
+        resolve(load(path, data_dir=data_dir))
+    (problem,) = refused.value.problems
+    assert problem.what == "vllm-0.34 has no flag --max-sequence"
+    assert problem.do == "did you mean `max-sequences`?"
+
+
+@pytest.mark.parametrize("name", ["max-num-seqs", "max-sequences"])
+def test_explain_answers_for_both_names(tmp_path: Path, data_dir: Path, name: str) -> None:
+    wanted = resolve(load(inventory(tmp_path, name="next"), data_dir=data_dir))
+    (section,) = explain(wanted, name)
+    assert {line.value for line in section.lines} == {"--max-sequences 256"}
+
+
+def test_lint_finds_the_same(tmp_path: Path, data_dir: Path) -> None:
+    told = lint.Told(hardware="h200", model="deepseek-v3.2", pool="decode")
+    today = lint.lint(inventory(tmp_path, name="current"), told=told)
+    next_one = lint.lint(inventory(tmp_path, name="next"), told=told, data_dir=data_dir)
+    assert (today.problems, next_one.problems) == ((), ())
+    assert [f.rule for f in next_one.findings] == [f.rule for f in today.findings]
+
+
+def test_rules_see_through_a_new_name_in_a_foreign_script(tmp_path: Path, data_dir: Path) -> None:
+    def found(release: str, **names: str) -> list[str]:
+        script = tmp_path / "serve.sh"
+        script.write_text(SCRIPT.format(**names))
+        told = lint.Told(release=release, hardware="h200", model="deepseek-v3.2")
+        report = lint.lint(None, [script], told=told, data_dir=data_dir)
+        assert not report.problems
+        return sorted(f.rule for f in report.findings)
+
+    today = found("0.33.0", ranks="--data-parallel-size", sequences="--max-num-seqs")
+    assert "unknown-flag" not in today
+    assert today == found("0.34.0", ranks="--dp-ranks", sequences="--max-sequences")
+    assert today != found("0.33.0", ranks="--dp-ranks", sequences="--max-sequences")
