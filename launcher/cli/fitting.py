@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -27,6 +28,12 @@ def fit(
     model: Annotated[
         str, typer.Option(metavar="NAME", help="With --layout: from configs/models/.")
     ] = "deepseek-v3.2",
+    model_config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="With --layout: a config.json to take dimensions from.", show_default=False
+        ),
+    ] = None,
     isl: Annotated[int, typer.Option(metavar="N", min=1, help="Tokens of a request's prompt.")] = 4096,
     osl: Annotated[int, typer.Option(metavar="N", min=1, help="Tokens of its answer.")] = 1024,
     explain: Annotated[
@@ -52,7 +59,9 @@ def fit(
     view = choose(json_lines=json_lines)
     data = Data(roots_of(data_dir))
     load, known = flow.Load(isl, osl), flow.read_engines(data)
-    names = Names(layout=layout or STOCK_LAYOUT, stack=stack, hardware=hardware, model=model)
+    names = Names(
+        layout=layout or STOCK_LAYOUT, stack=stack, hardware=hardware, model=model, config=model_config
+    )
     problems: tuple[Problem, ...] = ()
     if everything:
         rows, left_out = flow.compare(names, data, known, load, gpus=gpus)

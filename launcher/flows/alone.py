@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from launcher.load.choice import Choice
 from launcher.load.collect import Collector
 from launcher.load.data import Data
+from launcher.load.model_config import read_model_config
 from launcher.load.profile import read_profile, read_stack
 from launcher.load.rules import profile_problems
 from launcher.model.inventory import Host, Inventory, Paths, Pool, PoolName, SshSettings
@@ -25,6 +27,8 @@ class Names:
     stack: str
     hardware: str
     model: str
+    config: Path | None = None
+    """A config.json whose dimensions count instead of the model's own."""
 
 
 def wanted_of_layout(names: Names, data: Data) -> Wanted:
@@ -41,8 +45,13 @@ def wanted_of_layout(names: Names, data: Data) -> Wanted:
     profile = read_profile({**chosen, **more}, stack, data, problems)
     problems.keep(profile_problems(profile))
     problems.raise_any()
-    assert profile.layout is not None
-    wish = Wish(_inventory(names, profile.layout), profile, roles=(), data_digest=data.digest)
+    layout, model = profile.layout, profile.model
+    assert layout is not None
+    assert model is not None
+    if names.config is not None:
+        model = replace(model, architecture=read_model_config(names.config, data))
+    profile = replace(profile, model=model)
+    wish = Wish(_inventory(names, layout), profile, roles=(), data_digest=data.digest)
     return Wanted(wish, deploy(wish), steps={})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,12 @@ from typer.testing import CliRunner
 from launcher.cli.app import app
 from launcher.flows import fit as flow
 from launcher.flows.alone import Names, wanted_of_layout
+from launcher.load.choice import Choice, read
 from launcher.load.data import Data, shipped
+from launcher.load.model_config import read_model_config
+from launcher.model.profile import Model
 from launcher.resolve import resolve
+from launcher.sandbox.tiny_model import CONFIG
 
 DATA = Data((shipped(),))
 KNOWN = flow.read_engines(DATA)
@@ -103,6 +108,24 @@ def test_all_compares_layouts_and_a_grid_what_fits_first() -> None:
     assert alone
     assert not any(row.fits for row in alone)
     assert any("article-prefill-4host" in problem.what for problem in left_out), "it needs 32 GPUs"
+
+
+@pytest.mark.parametrize("fp8", [False, True])
+def test_a_config_json_gives_the_dimensions(fp8: bool, tmp_path: Path) -> None:
+    """The sandbox's model, whose file we write ourselves, is what configs/models says of it."""
+    config = {**CONFIG, "quantization_config": {"quant_method": "fp8"}} if fp8 else CONFIG
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config))
+    known = read(Model, Choice("tiny", ""), DATA).architecture
+    assert known is not None
+    assert read_model_config(path, DATA) == replace(known, fp8=fp8)
+
+
+def test_another_model_is_refused_by_what_it_lacks(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text('{"hidden_size": 4096}')
+    told = CliRunner().invoke(app, ["fit", "--layout", "min-1p1d", "--model-config", str(path)])
+    assert "kv_lora_rank" in str(told.exception)
 
 
 def test_hardware_without_gpus_is_refused() -> None:
