@@ -74,6 +74,17 @@ def test_no_port_twice_and_every_rank_has_its_side_channel(layout: PoolLayout, i
         assert api == {"internal": 1, "hybrid": len(group), "external": layout.data_parallel}[layout.style]
 
 
+def test_a_gpu_had_a_side_channel_of_its_own_once() -> None:
+    (group,) = placed(PoolLayout(hosts_per_instance=2, tensor_parallel=2, data_parallel=8), 2, 1)
+    kv = [
+        (e.port, e.count)
+        for s in group
+        for e in engine_endpoints(s, rank_port="base + dp_rank * tp_size")
+        if e.name == "kv"
+    ]
+    assert kv == [(5600, 8), (5608, 8)]
+
+
 def test_a_rank_over_two_hosts_takes_all_their_gpus() -> None:
     (group,) = placed(PoolLayout(hosts_per_instance=2, tensor_parallel=16), 2, 1)
     assert [(s.ranks[0].index, s.ranks[0].gpus) for s in group] == [(0, tuple(range(8)))] * 2
