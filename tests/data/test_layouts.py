@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from launcher.flows import lint
 from launcher.load import load
 from launcher.load.choice import Choice, names, read
 from launcher.load.data import Data, shipped
@@ -79,6 +80,16 @@ def test_what_is_for_benchmarks_alone_stays_in_their_layouts(name: str, tmp_path
         words = " ".join([*process.argv(), *process.environment])
         bench = {w for w in ("DecodeBench", "RANDOMIZE", "SIMULATION", "no-enable-prefix") if w in words}
         assert not bench or not made.routers
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_rules_find_nothing_that_the_layout_does_not_say_is_meant(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "test.yaml"
+    path.write_text(inventory(known(name)))
+    found = lint.judged(resolve(load(path)))
+    assert [(f.rule, f.what) for f in found if f.counts] == []
+    accepted = {f.rule for f in found if f.state == "accepted"}
+    assert accepted == known(name).accept.keys(), "what is accepted is there"
 
 
 @pytest.mark.parametrize("hardware", names(Hardware, DATA))
