@@ -8,6 +8,8 @@ from itertools import combinations
 
 from launcher.lint.reading import Quantity, Reading
 from launcher.lint.values import Value, number, untold
+from launcher.model.launch import Unknown
+from launcher.model.profile import Setting
 
 SPAN = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)")
 SECONDS = {"": 1.0, "s": 1, "sec": 1, "ms": 1e-3, "m": 60, "min": 60, "h": 3600, "hr": 3600, "d": 86400}
@@ -16,6 +18,8 @@ DEFAULT_STOP_S = 90.0
 """DefaultTimeoutStopSec= of systemd-system.conf(5)."""
 WORKERS_END_S = 5.0
 """What vLLM gives its workers to release memory; a supervisor of several ranks waits as long once more."""
+SECRET = re.compile(r"(?!.*(?i:xxx|your|token|secret|change|dummy|empty))[\w.-]{8,}")
+"""What may be a key, and no word that stands for one."""
 
 
 def engine_release(r: Reading) -> Value:
@@ -66,6 +70,18 @@ def _first_rank(r: Reading) -> int:
     return (r.size("node-rank") or 0) * r.whole("data_parallel_local") if r.size("nnodes") else 0
 
 
+def secrets_written(r: Reading) -> Value:
+    """Names of variables whose secret stands in the file itself; absent where none does."""
+    return r.told(_secrets(r))
+
+
+def _secrets(r: Reading) -> Iterator[tuple[str, Setting]]:
+    for name in (r.behaviour("secret-variables") or "").split():
+        found = r.launch.variables.get(name)
+        if found and not isinstance(found.value, Unknown) and SECRET.fullmatch(str(found.value)):
+            yield name, found
+
+
 def nvshmem_depth_wanted(r: Reading) -> Value:
     """Entries that DeepEP wants in NVSHMEM's queues; absent without a low-latency buffer."""
     tokens = number(r.value("ll_tokens"))
@@ -93,7 +109,44 @@ def stop_needed(r: Reading) -> Value:
     return (r.size("shutdown-timeout") or 0) + WORKERS_END_S * ends
 
 
+def in_pod(r: Reading) -> Value:
+    """Does it run in a pod of Kubernetes?"""
+    return r.launch.container is not None and r.launch.container.pod
+
+
+def image(r: Reading) -> Value:
+    """The container's image; absent without one."""
+    return (r.launch.container.image or None) if r.launch.container else None
+
+
+def shm_gib(r: Reading) -> Value:
+    """GiB of the container's own /dev/shm; absent where that is the host's."""
+    return r.launch.container.shm_gib if r.launch.container else None
+
+
+def locks_memory(r: Reading) -> Value:
+    """May the container lock memory without a limit? Absent without one."""
+    return r.launch.container.locks_memory if r.launch.container else None
+
+
+def asked_ready(r: Reading) -> Value:
+    """Is the container asked whether it serves before requests come? Absent without one."""
+    return r.launch.container.asked_ready if r.launch.container else None
+
+
+def killed_after_s(r: Reading) -> Value:
+    """Seconds after which probes end a container that has not answered since its start; absent if none do."""
+    return r.launch.container.killed_after_s if r.launch.container else None
+
+
 QUANTITIES: dict[str, Quantity] = {
+    "secrets_written": secrets_written,
+    "in_pod": in_pod,
+    "image": image,
+    "shm_gib": shm_gib,
+    "locks_memory": locks_memory,
+    "asked_ready": asked_ready,
+    "killed_after_s": killed_after_s,
     "release": engine_release,
     "served_name": served_name,
     "port_clash": port_clash,

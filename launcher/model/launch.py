@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from launcher.model.profile import Hardware, Model, Settings
 
+DEFAULT_SHM_GIB = 64 / 1024
+"""What Docker and containerd give a container where nothing is said."""
+
 
 class Unknown(str):
     """Text that the file does not tell, as it is written there: `$(hostname -i)`, or `--port` of `$PORT`.
@@ -18,6 +21,23 @@ class Unknown(str):
     """
 
     __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """What is said of the container that a launch runs in, by Docker, Compose or Kubernetes."""
+
+    pod: bool = False
+    """Of Kubernetes: its host's name is its own address."""
+    image: str = ""
+    shm_gib: float | None = DEFAULT_SHM_GIB
+    """Size of /dev/shm; None: the host's, or bounded by memory alone."""
+    locks_memory: bool = False
+    """May it lock memory without a limit: by ulimit, by IPC_LOCK, or as it is privileged?"""
+    asked_ready: bool = False
+    """Does anything ask whether it serves before requests are sent to it?"""
+    killed_after_s: int | None = None
+    """Probes end it when it has not answered for so long since its start; None: they do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +71,8 @@ class Launch:
     """Hosts of its instance; None: cannot be told."""
     unit: Mapping[str, str] | None = None
     """Directives of its systemd unit (LimitMEMLOCK, Restart, …); None: it is not started by a unit we see."""
+    container: Container | None = None
+    """None: it is not started in a container that we see."""
     more_flags: bool = False
     """The command line holds words that cannot be told: a flag that is not in `flags` may be given."""
     more_variables: bool = False
