@@ -82,13 +82,17 @@ def test_every_change_names_its_source_and_every_sentence_ends() -> None:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_every_flag_and_variable_that_we_render_is_explained(name: str, tmp_path: Path) -> None:
-    deployment = resolve(sample(name, tmp_path)).deployment
+    wanted = resolve(sample(name, tmp_path))
+    deployment = wanted.deployment
     assert deployment is not None
     processes = [p for i in deployment.instances for p in i.processes]
     flags = {a.flag.removeprefix("--").removeprefix("no-") or "model" for p in processes for a in p.arguments}
     variables = {v for p in processes for v in p.environment}
     silent = {n for n in flags if not (n in HISTORY.settings and HISTORY.settings[n].does)}
     silent |= {n for n in variables if not (n in HISTORY.variables and HISTORY.variables[n].does)}
+    routed = {a.flag.removeprefix("--") for r in deployment.routers for a in r.arguments}
+    router = wanted.wish.profile.router
+    silent |= {n for n in routed if router is None or not router.does.get(n)}
     assert silent == set()
 
 
