@@ -56,6 +56,7 @@ def summary(report: Report, subject: str) -> str:
     """`prod.yaml: 1 error, 2 warnings; 6 launches, 84 rules`."""
     words = Counter(f.severity if f.state == "fires" else f.state for f in report.findings)
     words["error"] += len(report.problems)
+    words["warning"] += len(report.remarks)
     told = [
         *(count(words[word], word) for word in ("error", "warning", "note") if words[word]),
         *(f"{words[word]} {word}" for word in ("accepted", "depends") if words[word]),

@@ -20,7 +20,11 @@ INPUT = "input"
 def sarif(report: Report) -> dict[str, Any]:
     """One run: the rules, then a result for each Problem and each finding."""
     ids = [INPUT, *(rule.id for rule in report.rules)]
-    results = (*map(_problem, report.problems), *(_finding(f, ids) for f in report.findings))
+    results = (
+        *(_problem(p, "error") for p in report.problems),
+        *(_problem(p, "warning") for p in report.remarks),
+        *(_finding(f, ids) for f in report.findings),
+    )
     tool = {
         "name": "dsv32-launch",
         "version": __version__,
@@ -49,13 +53,13 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _problem(problem: Problem) -> dict[str, Any]:
+def _problem(problem: Problem, level: str) -> dict[str, Any]:
     text = "\n".join(filter(None, (problem.what, problem.why, problem.do)))
     places = [problem.where] if problem.where else []
     return {
         "ruleId": INPUT,
         "ruleIndex": 0,
-        "level": "error",
+        "level": level,
         "message": {"text": text},
         "locations": list(_locations(places)),
     }

@@ -27,6 +27,12 @@ def launches_of(wanted: Wanted) -> tuple[Launch, ...]:
     )
 
 
+def accepted_of(wanted: Wanted) -> dict[str, Setting]:
+    """Rule id → why what it finds is meant: the layout's reasons, and above them the inventory's."""
+    layout = wanted.wish.profile.layout
+    return {**(layout.accept if layout else {}), **wanted.wish.inventory.accept}
+
+
 def _launch(wanted: Wanted, instance: Instance, process: Process) -> Launch:
     """A pool that stands alone is a side of nothing, unless a connector plays the other side for it."""
     inventory, profile = wanted.wish.inventory, wanted.wish.profile
@@ -45,7 +51,7 @@ def _launch(wanted: Wanted, instance: Instance, process: Process) -> Launch:
         disaggregated=disaggregated,
         hosts=len(instance.processes),
         unit=_directives(wanted, process),
-        accepted={rule: str(reason.value) for rule, reason in inventory.accept.items()},
+        accepted={rule: str(reason.value) for rule, reason in accepted_of(wanted).items()},
     )
 
 

@@ -110,15 +110,17 @@ def judged(wanted: Wanted, *, data_dir: Path | None = None) -> tuple[RuleFinding
 
 def accept_problems(wanted: Wanted, knowledge: Knowledge) -> Iterator[Problem]:
     """Accepted rules that there are not."""
+    from launcher.flows.launches import accepted_of
+
     ids = [rule.id for rule in knowledge.rules]
-    for name, reason in wanted.wish.inventory.accept.items():
+    for name, reason in accepted_of(wanted).items():
         if name not in ids:
             yield Problem(f"`accept` names an unknown rule `{name}`", where=reason.source, do=near(name, ids))
 
 
 def problem_of(finding: RuleFinding) -> Problem:
     """A finding as a Problem."""
-    where = ", ".join(finding.places)
+    where = "; ".join(finding.places)
     do = f"{finding.fix}; or say why it is meant, in the inventory: accept: {{{finding.rule}: ...}}"
     return Problem(finding.what, where, finding.why, do, more=f"dsv32-launch lint --rule {finding.rule}")
 

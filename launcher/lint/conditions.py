@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from typing import TypeAlias
 
 from launcher.lint.reading import Reading
 from launcher.lint.values import Truth, UntoldError, Value, number, same, shown
 from launcher.model.facts import Unknown
 from launcher.model.rule import Condition, Operand, Reference
+
+Comparison: TypeAlias = "Callable[[Value, list[Value]], bool]"
 
 
 def holds(condition: Condition, group: Sequence[Reading]) -> Truth:
@@ -85,10 +88,11 @@ def _alone(condition: Condition, reading: Reading, group: Sequence[Reading]) -> 
     if condition.given is False:
         return _nothing_hidden(condition, reading)
     try:
-        value = look(condition, reading)
+        if condition.given and not _tested(condition):
+            return True
+        return both(_tests(condition, look(condition, reading), reading, group))
     except UntoldError as error:
         return error.unknown
-    return both(_tests(condition, value, reading, group))
 
 
 def _given(condition: Condition, reading: Reading) -> bool:
@@ -110,21 +114,29 @@ def _nothing_hidden(condition: Condition, reading: Reading) -> Truth:
     return True
 
 
-def _tests(condition: Condition, value: Value, reading: Reading, group: Sequence[Reading]) -> Iterator[Truth]:
-    if condition.matches:
-        yield value is not None and _pattern(condition.matches).search(shown(value)) is not None
-    for operand, test in (
+def _tested(condition: Condition) -> bool:
+    return bool(condition.matches) or any(operand is not None for operand, _ in _comparisons(condition))
+
+
+def _comparisons(condition: Condition) -> tuple[tuple[Operand | None, Comparison], ...]:
+    return (
         (condition.equals, _equal),
         (condition.unlike, _unlike),
         (condition.above, _above),
         (condition.below, _below),
         (condition.multiple_of, _multiple),
         (condition.no_multiple_of, _no_multiple),
-    ):
+    )
+
+
+def _tests(condition: Condition, value: Value, reading: Reading, group: Sequence[Reading]) -> Iterator[Truth]:
+    if condition.matches:
+        yield value is not None and _pattern(condition.matches).search(shown(value)) is not None
+    for operand, compare in _comparisons(condition):
         if operand is None:
             continue
         try:
-            yield test(value, _operands(operand, reading, group))
+            yield compare(value, _operands(operand, reading, group))
         except UntoldError as error:
             yield error.unknown
 

@@ -201,11 +201,11 @@ def _option(snapshot: Snapshot, head: str, rest: str) -> Option | None:
 
 
 def _nearest(version: str, snapshots: Mapping[str, Snapshot]) -> tuple[Snapshot, ...]:
-    wanted = release(version)
     ordered = sorted(snapshots.values(), key=lambda s: release(s.version))
+    if not version:
+        return tuple(ordered)
+    wanted = release(version)
     exact = [s for s in ordered if release(s.version) == wanted]
-    if exact or not wanted:
-        return tuple(exact[:1] or ordered)
     before = [s for s in ordered if release(s.version) < wanted]
     after = [s for s in ordered if release(s.version) > wanted]
-    return (*before[-1:], *after[:1])
+    return tuple(exact[:1]) or (*before[-1:], *after[:1])

@@ -78,7 +78,8 @@ def test_exit_codes_of_the_help_are_those_of_the_code(tmp_path: Path) -> None:
 def test_the_only_inventory_needs_no_name(inventory: Path, tmp_path: Path) -> None:
     told = launch("lint", "--json", folder=tmp_path)
     assert told.returncode == Exit.DONE, told.stderr
-    assert json.loads(told.stdout) == {"type": "lint", "inventory": "inventories/small.yaml", "problems": 0}
+    last = json.loads(told.stdout)
+    assert (last["type"], last["subject"], last["exit"]) == ("lint", "inventories/small.yaml", 0)
 
     (inventory.parent / "other.yaml").write_text(FORM)
     told = launch("lint", folder=tmp_path)
