@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from launcher.fit.shape import Shape
+from launcher.fit.shape import Shape, copies_that_divide
 from launcher.model.architecture import Architecture
 from launcher.model.profile import Hardware
 
@@ -26,18 +26,9 @@ def grid(architecture: Architecture, hardware: Hardware, like: Shape, *, gpus: i
             # a rank lies within a host, or one rank spans all of them
             if each % tensor or (per_host % tensor and data > 1) or architecture.heads % tensor:
                 continue
+            copies = like.redundant_experts
+            if like.eplb_window:
+                copies = copies_that_divide(architecture.experts, copies, each)
             yield replace(
-                like,
-                tensor_parallel=tensor,
-                data_parallel=data,
-                hosts=hosts,
-                redundant_experts=_copies(architecture, like, gpus=each) if like.expert_parallel else 0,
+                like, tensor_parallel=tensor, data_parallel=data, hosts=hosts, redundant_experts=copies
             )
-
-
-def _copies(architecture: Architecture, like: Shape, *, gpus: int) -> int:
-    """The fewest copies that divide over the GPUs, and are not fewer than `like` has."""
-    if not like.eplb_window:
-        return 0
-    total = architecture.experts + like.redundant_experts
-    return -(-total // gpus) * gpus - architecture.experts

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from launcher.fit.budget import budget
 from launcher.fit.line import Budget
-from launcher.fit.shape import Shape
+from launcher.fit.shape import Shape, copies_that_divide
 from launcher.model.architecture import Architecture
 from launcher.model.profile import Hardware
 
@@ -76,6 +76,11 @@ def _tried(
     changed = shape
     for edit in edits:
         changed = _changed(changed, edit)
+    copies = copies_that_divide(architecture.experts, changed.redundant_experts, changed.gpus)
+    if shape.eplb_window and copies != changed.redundant_experts:
+        changed = replace(changed, redundant_experts=copies)
+        told = tuple(edit for edit in edits if edit.knob != "redundant_experts")
+        edits = (*told, Edit("redundant_experts", shape.redundant_experts, copies))
     made = budget(architecture, hardware, changed)
     if any(edit.knob == "max_model_len" for edit in edits):
         longest = made.kv_tokens // CONTEXT_STEP * CONTEXT_STEP

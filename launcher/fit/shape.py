@@ -75,3 +75,12 @@ class Shape:
     def high_throughput(self) -> bool:
         """Tokens go to just the ranks that have their experts."""
         return self.exchanges and self.all2all in ("deepep_high_throughput", "deepep_v2")
+
+
+def copies_that_divide(experts: int, at_least: int, gpus: int) -> int:
+    """The fewest redundant experts, not fewer than `at_least`, that EPLB can spread evenly over the GPUs.
+
+    >>> copies_that_divide(256, 16, 32)
+    32
+    """
+    return -(-(experts + at_least) // gpus) * gpus - experts

@@ -180,7 +180,7 @@ def _with_edits(row: Row, asked: _Asked, load: Load) -> Row:
         context=load.tokens(asked.launch.pool),
     )
     if found is None:
-        return replace(row, edits=("no change of this layout makes it fit: take GPUs with more memory",))
+        return replace(row, edits=("take a layout that fits: dsv32-launch fit --all lists them",))
     edits, made = found
     return replace(
         row, edits=tuple(remedy(e, made.shape, pool=asked.pool, launch=asked.launch) for e in edits)

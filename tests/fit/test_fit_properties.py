@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from test_fit_published import GIB, H200, ONE, V32
 
 from launcher.fit import Shape, budget, nearest
+from launcher.fit.shape import copies_that_divide
 
 POWERS = st.sampled_from([1, 2, 4, 8, 16])
 
@@ -18,7 +19,8 @@ def shapes(draw: st.DrawFn) -> Shape:
     """Any spread over up to 128 GPUs, of any back end and settings."""
     tensor, data = draw(POWERS), draw(POWERS)
     assume(tensor * data <= 128)
-    redundant = draw(st.integers(0, 4)) * tensor * data
+    copies = draw(st.integers(0, 64))
+    redundant = copies_that_divide(256, copies, tensor * data) if copies else 0
     tokens = draw(st.sampled_from([128, 256, 512, 2048, 8192]))
     backends = [
         "allgather_reducescatter",
@@ -85,7 +87,7 @@ def test_requests_held_at_once_fit_into_the_cache_and_fall_with_their_length(
     assert made.requests_per_instance(tokens) == held * shape.data_parallel
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(shapes())
 def test_what_is_proposed_fits_and_what_fits_is_left_alone(shape: Shape) -> None:
     found = nearest(V32, H200, shape, utilization=0.92, context=8192)
@@ -97,6 +99,7 @@ def test_what_is_proposed_fits_and_what_fits_is_left_alone(shape: Shape) -> None
     assert made.fits
     assert (not edits) == first.fits
     assert all(edit.before != edit.after for edit in edits)
+    assert not made.shape.eplb_window or (256 + made.shape.redundant_experts) % made.shape.gpus == 0
     assert made.max_context >= min(8192, shape.max_model_len)
     assert made.shape.batched_tokens >= min(shape.batched_tokens, made.shape.max_seqs)
 
