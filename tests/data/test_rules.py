@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from samples import SAMPLES, sample
 
-from launcher.flows import lint
-from launcher.flows.launches import launches_of
+from launcher.flows import alone, lint
+from launcher.flows.launches import accepted_of, launches_of
 from launcher.lint.evaluate import evaluate
 from launcher.load.choice import Choice, names, read
 from launcher.load.data import Data, shipped
@@ -18,6 +19,7 @@ from launcher.model.knowledge import Knowledge
 from launcher.model.launch import Launch
 from launcher.model.profile import Hardware, Model
 from launcher.model.rule import Rule, Sample
+from launcher.model.wish import Wanted
 from launcher.resolve import resolve
 
 DATA = Data((shipped(),))
@@ -60,9 +62,26 @@ def test_a_rule_fires_where_it_says_and_not_at_its_near_miss(rule: Rule) -> None
         assert "fires" not in states(rule, shown), f"{rule.source}: speaks up at {shown}"
 
 
+def test_there_are_rules_for_what_the_facts_hold() -> None:
+    assert len(KNOWLEDGE.rules) >= 80
+
+
 @pytest.mark.parametrize("name", SAMPLES)
-def test_what_we_ship_is_clean(name: str, tmp_path) -> None:
-    wanted = resolve(sample(name, tmp_path))
+def test_every_sample_inventory_is_clean(name: str, tmp_path: Path) -> None:
+    clean(resolve(sample(name, tmp_path)))
+
+
+@pytest.mark.parametrize("name", DATA.names("configs/layouts", holding=".yaml"))
+def test_every_layout_is_clean_or_says_why_not(name: str) -> None:
+    kind = name.partition("-")[0]
+    stack = {"article": "article-0.14", "sandbox": "sandbox-cpu"}.get(kind, "current")
+    hardware, model = ("cpu", "tiny") if kind == "sandbox" else ("h200", "deepseek-v3.2")
+    clean(alone.wanted_of_layout(alone.Names(name, stack, hardware, model), DATA))
+
+
+def clean(wanted: Wanted) -> None:
+    """No error, no warning, nothing that cannot be told; and each reason is for something that is found."""
     findings = evaluate(KNOWLEDGE, launches_of(wanted))
     assert [f"{f.severity} {f.rule}: {f.what}" for f in findings if f.counts] == []
     assert [f"{f.rule} on {f.because}" for f in findings if f.state == "depends"] == []
+    assert set(accepted_of(wanted)) == {f.rule for f in findings if f.state == "accepted"}
