@@ -97,8 +97,8 @@ def _merge(
             continue
         for inside in [p for p in places if p[: len(location)] == location]:
             del places[inside]
-        merged.pop(key, None) if is_null(value) else merged.update({key: value})
-    return merged
+        merged[key] = value
+    return {key: value for key, value in merged.items() if not is_null(value)}
 
 
 def _pattern_problems(engine: Engine, layers: Layers) -> list[Problem]:
