@@ -90,14 +90,17 @@ def show_rules(view: View, rules: Sequence[Rule], *, whole: bool) -> None:
 
 def show_report(view: View, report: Report, subject: str) -> None:
     """Problems, findings, then all in one line."""
-    from launcher.cli.findingtext import finding_lines, summary
+    from launcher.cli.findingtext import finding_lines, open_lines, summary
     from launcher.cli.words import problem_lines
 
     view.problems(report.problems)
     for remark in report.remarks:
         view.result("remark", remark, "\n".join(problem_lines((remark,), word="warning")))
     for finding in report.findings:
-        view.result("finding", finding, "\n".join(finding_lines((finding,))))
+        told = "" if finding.state == "open" else "\n".join(finding_lines((finding,)))
+        view.result("finding", finding, told)
+    for line in open_lines(report.findings):
+        view.say(line)
     told = {"subject": subject, "problems": len(report.problems), "findings": len(report.findings)}
     view.result("lint", {**told, "exit": report.exit_code.value}, summary(report, subject))
 

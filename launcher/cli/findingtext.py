@@ -29,6 +29,16 @@ def finding_lines(findings: Iterable[RuleFinding]) -> Iterator[str]:
         )
 
 
+def open_lines(findings: Iterable[RuleFinding]) -> Iterator[str]:
+    """What could not be told: for each thing that is not known, the rules that would ask for it."""
+    waiting: dict[str, dict[str, None]] = {}
+    for f in findings:
+        if f.state == "open":
+            waiting.setdefault(f.because, {})[f.rule] = None
+    for because, rules in waiting.items():
+        yield f"cannot tell, not knowing {because}: {', '.join(rules)}"
+
+
 def rule_lines(rule: Rule) -> Iterator[str]:
     """One rule whole."""
     yield f"{rule.id}: {rule.severity}{_range(rule.since, rule.until)}"
@@ -59,7 +69,7 @@ def summary(report: Report, subject: str) -> str:
     words["warning"] += len(report.remarks)
     told = [
         *(count(words[word], word) for word in ("error", "warning", "note") if words[word]),
-        *(f"{words[word]} {word}" for word in ("accepted", "depends") if words[word]),
+        *(f"{words[word]} {word}" for word in ("accepted", "depends", "open") if words[word]),
     ]
     looked = f"{count(len(report.rules), 'rule')} asked, {count(report.launches, 'command line')}"
     return f"{subject}: {', '.join(told) or 'nothing wrong'}; {looked}"

@@ -66,12 +66,13 @@ def _problem(problem: Problem, level: str) -> dict[str, Any]:
 
 
 def _finding(finding: RuleFinding, ids: Sequence[str]) -> dict[str, Any]:
-    cannot_tell = f"Depends on {finding.because}." if finding.state == "depends" else ""
-    text = "\n".join(filter(None, (finding.what, cannot_tell, finding.why, finding.fix)))
+    unsure = f"Depends on {finding.because}." if finding.state in ("depends", "open") else ""
+    text = "\n".join(filter(None, (finding.what, unsure, finding.why, finding.fix)))
     result: dict[str, Any] = {
         "ruleId": finding.rule,
         "ruleIndex": ids.index(finding.rule),
-        "level": "note" if finding.state == "depends" else finding.severity,
+        "kind": "open" if finding.state == "open" else "fail",
+        "level": {"open": "none", "depends": "note"}.get(finding.state, finding.severity),
         "message": {"text": text},
         "locations": list(_locations(finding.places)),
         "properties": {"launches": list(finding.launches), "state": finding.state},

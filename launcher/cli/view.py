@@ -132,8 +132,9 @@ class TextView:
         self._out.print(Text(verdict(status), style="bold green" if status.serving else "bold red"))
 
     def result(self, kind: str, value: object, text: str) -> None:
-        """The text, as it is."""
-        self._out.print(Text(text), soft_wrap=True)
+        """The text, as it is; nothing for none."""
+        if text:
+            self._out.print(Text(text), soft_wrap=True)
 
     def say(self, text: str) -> None:
         """A remark beside the results."""

@@ -52,6 +52,13 @@ def opposite(truth: Truth) -> Truth:
     return truth if isinstance(truth, Unknown) else not truth
 
 
+def subjects(conditions: Iterable[Condition]) -> Iterator[str]:
+    """Names of the settings, variables and quantities that conditions look at."""
+    for condition in conditions:
+        yield from filter(None, (condition.setting, condition.variable, condition.value))
+        yield from subjects((*condition.any, *condition.none))
+
+
 def look(subject: Condition | Reference, reading: Reading) -> Value:
     """The value of a subject; UntoldError where it cannot be told."""
     if subject.setting:
@@ -83,12 +90,10 @@ def _apart(condition: Condition, group: Sequence[Reading]) -> Truth:
 def _alone(condition: Condition, reading: Reading, group: Sequence[Reading]) -> Truth:
     if condition.unit and reading.launch.unit is None:
         return False
-    if condition.given is not None and _given(condition, reading) is not condition.given:
-        return False
-    if condition.given is False:
-        return _nothing_hidden(condition, reading)
     try:
-        if condition.given and not _tested(condition):
+        if condition.given is not None and _given(condition, reading) is not condition.given:
+            return False
+        if condition.given is not None and not _tested(condition):
             return True
         return both(_tests(condition, look(condition, reading), reading, group))
     except UntoldError as error:
@@ -99,19 +104,8 @@ def _given(condition: Condition, reading: Reading) -> bool:
     if condition.setting:
         return reading.given(condition.setting) is not None
     if condition.variable:
-        return condition.variable in reading.launch.variables
-    try:
-        return look(condition, reading) is not None
-    except UntoldError:
-        return True
-
-
-def _nothing_hidden(condition: Condition, reading: Reading) -> Truth:
-    """It is not given where we look; but may it be where we cannot?"""
-    more = reading.launch.more_flags if condition.setting else reading.launch.more_variables
-    if more and (condition.setting or condition.variable):
-        return Unknown(f"whether {condition.setting or condition.variable} is given")
-    return True
+        return reading.given_variable(condition.variable) is not None
+    return look(condition, reading) is not None
 
 
 def _tested(condition: Condition) -> bool:

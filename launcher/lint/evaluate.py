@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from launcher.lint.conditions import both, holds
+from launcher.lint import names
+from launcher.lint.conditions import both, holds, subjects
 from launcher.lint.quantities import QUANTITIES
-from launcher.lint.reading import Reading
+from launcher.lint.reading import Basis, Reading
 from launcher.lint.releases import within
-from launcher.lint.values import UntoldError, Value, shown
+from launcher.lint.values import Truth, UntoldError, Value, shown
 from launcher.model.facts import Unknown
-from launcher.model.finding import RuleFinding
+from launcher.model.finding import RuleFinding, State
 from launcher.model.knowledge import Knowledge
 from launcher.model.launch import Launch
 from launcher.model.rule import Rule
@@ -20,7 +21,7 @@ from launcher.model.rule import Rule
 PLACEHOLDER = re.compile(r"\{(?:(prefill|decode)\.)?([A-Za-z_][\w.-]*)\}")
 """`{heads_per_rank}`, `{max-num-seqs}`, `{VLLM_HOST_IP}`; of one side of a pair: `{prefill.kv_dtype}`."""
 SEVERITIES = ("error", "warning", "note")
-STATES = ("fires", "depends", "accepted")
+STATES = ("fires", "depends", "open", "accepted")
 
 
 def evaluate(knowledge: Knowledge, launches: Sequence[Launch]) -> tuple[RuleFinding, ...]:
@@ -34,9 +35,13 @@ def evaluate(knowledge: Knowledge, launches: Sequence[Launch]) -> tuple[RuleFind
         "instance": list(_instances(readings)),
         "pair": list(_pairs(readings)),
     }
+    # what is said of a name in general comes after what is said of this one in particular, and leaves it out
+    rules = sorted(
+        knowledge.rules, key=lambda rule: not names.QUANTITIES.keys().isdisjoint(subjects(rule.when))
+    )
     found = (
         finding
-        for rule in knowledge.rules
+        for rule in rules
         for group in groups[rule.scope]
         if (finding := judge(rule, group)) is not None
     )
@@ -45,32 +50,53 @@ def evaluate(knowledge: Knowledge, launches: Sequence[Launch]) -> tuple[RuleFind
 
 def judge(rule: Rule, group: Sequence[Reading]) -> RuleFinding | None:
     """What one rule says of one launch, instance or pair; None: nothing."""
-    first = group[0]
     if rule.pools and not any(r.side in rule.pools for r in group):
         return None
     for reading in group:
         reading.gather()
-    truth = both(
-        (within(first.version, rule.since, rule.until), *(holds(condition, group) for condition in rule.when))
-    )
+    released = within(group[0].version, rule.since, rule.until)
+    if released is False:
+        return None
+    truth = both(holds(condition, group) for condition in rule.when)
     if truth is False:
         return None
-    places = dict.fromkeys(place for reading in group for place in reading.gather())
+    basis = Basis()
+    for reading in group:
+        basis.add(reading.gather())
+    state, because = _state(truth, released, basis)
+    if state in ("fires", "depends"):
+        for reading in group:
+            reading.named.update(subjects(rule.when))
     accepted = next((why for r in group if (why := r.launch.accepted.get(rule.id))), "")
+    if state == "fires" and accepted:
+        state, because = "accepted", accepted
     return RuleFinding(
         rule=rule.id,
-        state="depends" if isinstance(truth, Unknown) else "accepted" if accepted else "fires",
+        state=state,
         severity=rule.severity,
         launches=tuple(dict.fromkeys(r.launch.name for r in group)),
-        places=tuple(places) or tuple(dict.fromkeys(r.launch.source for r in group)),
+        places=tuple(basis.places) or tuple(dict.fromkeys(r.launch.source for r in group)),
         what=filled(rule.what, group),
         why=filled(rule.why, group),
         fix=filled(rule.fix, group),
         known_from=rule.known_from,
         since=rule.since,
         until=rule.until,
-        because=truth.reason if isinstance(truth, Unknown) else accepted,
+        because=because,
     )
+
+
+def _state(truth: Truth, released: Truth, basis: Basis) -> tuple[State, str]:
+    """A claim; or one that depends on the release alone, or on what else is given beside what is written; or
+    nothing that could be told."""
+    if isinstance(truth, Unknown):
+        return "open", truth.reason
+    reasons = [released.reason] if isinstance(released, Unknown) else []
+    if basis.hidden:
+        reasons.append(f"whether the file gives {' or '.join(basis.hidden)} where it cannot be read")
+    if not reasons:
+        return "fires", ""
+    return "open" if basis.hidden and not basis.places else "depends", "; ".join(reasons)
 
 
 def filled(text: str, group: Sequence[Reading]) -> str:

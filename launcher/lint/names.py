@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from launcher.lint.reading import Quantity, Reading
 from launcher.lint.values import Value, shown
-from launcher.model.history import Entry, gone_in, ignored_in, known_in
+from launcher.model.history import Entry, gone_in, ignored_in, known_in, release
 from launcher.model.profile import Setting, Settings
+from launcher.model.snapshot import Snapshot
 
 OURS = "VLLM_"
 NEAR = 0.74
@@ -16,26 +17,26 @@ NEAR = 0.74
 
 
 def unknown_flags(r: Reading) -> Value:
-    """Flags that neither the release nor our history has: misspelled, with what was probably meant."""
-    known = _options(r)
-    if known is None:
-        return None
-    flags = r.launch.flags
-    missing = [n for n in flags if _head(n) not in known and n not in r.knowledge.history.settings]
-    return r.told((f"--{n}{_meant(_head(n), known)}", flags[n]) for n in missing if n != "model")
+    """Flags that no release has: misspelled, with what was probably meant."""
+    known = {"model", *r.knowledge.history.settings, *_of_all(r, _options)}
+    return r.told(
+        (f"--{name}{_meant(_head(name), known)}", setting)
+        for name, setting in r.launch.flags.items()
+        if _head(name) not in known and not r.beyond()
+    )
 
 
 def gone_flags(r: Reading) -> Value:
-    """Flags that the release has no more, or not yet, and what to write instead."""
-    return r.told(_gone(r, r.launch.flags, r.knowledge.history.settings, "--"))
+    """Flags that other releases have: gone, or not yet there, and what to write instead."""
+    return r.told(_elsewhere(r, r.launch.flags, r.knowledge.history.settings, _options))
 
 
 def ignored_settings(r: Reading) -> Value:
     """Flags, and keys of JSON, that the release accepts and does nothing with."""
     return r.told(
         (f"{name}{_instead(entry)}", setting)
-        for name, setting in _everything(r)
-        if (entry := r.knowledge.history.settings.get(name)) and r.version and ignored_in(entry, r.version)
+        for name, setting, entry in _told_of(r)
+        if ignored_in(entry, r.version)
     )
 
 
@@ -48,27 +49,24 @@ def gone_values(r: Reading) -> Value:
     """Values that the release accepts and does not do."""
     return r.told(
         (f"--{name} {shown(setting.value)}{_instead(entry)}", setting)
-        for name, setting in _everything(r)
-        if (entry := r.knowledge.history.settings.get(name))
-        and r.version
-        and gone_in(entry, shown(setting.value), r.version)
+        for name, setting, entry in _told_of(r)
+        if gone_in(entry, shown(setting.value), r.version)
     )
 
 
 def unknown_variables(r: Reading) -> Value:
-    """VLLM_ variables that neither the release nor our history has."""
-    known = {name for snapshot in r.snapshots() for name in snapshot.variables}
-    if not known or r.beyond():
-        return None
-    history = r.knowledge.history.variables
-    given = r.launch.variables
-    missing = [n for n in given if n.startswith(OURS) and n not in known and n not in history]
-    return r.told((f"{n}{_meant(n, known)}", given[n]) for n in missing)
+    """VLLM_ variables that no release reads: misspelled, with what was probably meant."""
+    known = {*r.knowledge.history.variables, *_of_all(r, _variables)}
+    return r.told(
+        (f"{name}{_meant(name, known)}", setting)
+        for name, setting in r.launch.variables.items()
+        if name.startswith(OURS) and name not in known and not r.beyond()
+    )
 
 
 def gone_variables(r: Reading) -> Value:
-    """Variables that the release reads no more, or not yet, and what to write instead."""
-    return r.told(_gone(r, r.launch.variables, r.knowledge.history.variables, ""))
+    """Variables that other releases read: gone, or not yet there, and what to write instead."""
+    return r.told(_elsewhere(r, r.launch.variables, r.knowledge.history.variables, _variables))
 
 
 def misspelled_variables(r: Reading) -> Value:
@@ -85,13 +83,23 @@ def _misspelled(r: Reading, prefixes: Collection[str]) -> Iterator[tuple[str, Se
             yield f"{name} (did you mean {near[0]}_{rest}?)", setting
 
 
-def _gone(
-    r: Reading, given: Settings, history: Mapping[str, Entry], dashes: str
+def _elsewhere(
+    r: Reading, given: Settings, history: Mapping[str, Entry], names: Callable[[Snapshot], Collection[str]]
 ) -> Iterator[tuple[str, Setting]]:
+    """What this release does not know and another does; by the history, or else by its own snapshot."""
+    exact = [s for s in r.snapshots() if r.version and release(s.version) == release(r.version)]
+    dashes = "--" if given is r.launch.flags else ""
     for name, setting in given.items():
-        entry = history.get(name)
-        if entry and r.version and not known_in(entry, r.version):
-            yield f"{dashes}{name}{_instead(entry)}", setting
+        entry, head = history.get(name), _head(name)
+        if name in r.named or not r.version:
+            continue
+        if entry:
+            if not known_in(entry, r.version):
+                yield f"{dashes}{name}{_instead(entry)}", setting
+        elif exact and head not in names(exact[0]):
+            others = [version for version, s in r.knowledge.snapshots.items() if head in names(s)]
+            if others:
+                yield f"{dashes}{name} (of {', '.join(sorted(others, key=release))})", setting
 
 
 def _unknown_keys(r: Reading) -> Iterator[tuple[str, Setting]]:
@@ -103,23 +111,33 @@ def _unknown_keys(r: Reading) -> Iterator[tuple[str, Setting]]:
             continue
         names = {key for keys in known for key in keys}
         for key in setting.value:
+            if f"{flag}.{key}" in r.named:
+                continue
             if key.partition(".")[0] not in {n.partition(".")[0] for n in names}:
                 yield f"{flag}.{key}{_meant(key, names)}", setting
 
 
-def _everything(r: Reading) -> Iterator[tuple[str, Setting]]:
-    """Flags, and the keys within their JSON, dotted."""
-    for name, setting in r.launch.flags.items():
-        yield name, setting
-        if isinstance(setting.value, dict):
-            yield from ((f"{name}.{key}", Setting(v, setting.source)) for key, v in setting.value.items())
+def _told_of(r: Reading) -> Iterator[tuple[str, Setting, Entry]]:
+    """Flags, and the keys within their JSON, dotted, of which the history tells; none without a release."""
+    for name, setting in r.launch.flags.items() if r.version else ():
+        inside = setting.value if isinstance(setting.value, dict) else {}
+        given = {name: setting, **{f"{name}.{k}": Setting(v, setting.source) for k, v in inside.items()}}
+        for each, value in given.items():
+            entry = r.knowledge.history.settings.get(each)
+            if entry and each not in r.named:
+                yield each, value, entry
 
 
-def _options(r: Reading) -> set[str] | None:
-    """Options of the release, or of those around it; None where a newer one may have more."""
-    if r.beyond() or not r.snapshots():
-        return None
-    return {name for snapshot in r.snapshots() for name in snapshot.options}
+def _of_all(r: Reading, names: Callable[[Snapshot], Collection[str]]) -> set[str]:
+    return {name for snapshot in r.knowledge.snapshots.values() for name in names(snapshot)}
+
+
+def _options(snapshot: Snapshot) -> Collection[str]:
+    return snapshot.options.keys()
+
+
+def _variables(snapshot: Snapshot) -> Collection[str]:
+    return snapshot.variables
 
 
 def _head(name: str) -> str:

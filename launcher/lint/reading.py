@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from launcher.lint.releases import THE_RELEASE, value_at
@@ -18,15 +19,32 @@ Quantity: TypeAlias = "Callable[[Reading], Value]"
 """A documented function; raises UntoldError where it depends on something unknown."""
 
 
+@dataclass(slots=True)
+class Basis:
+    """What answers rest on, in the order in which it was looked at."""
+
+    places: dict[str, None] = field(default_factory=dict)
+    """`file:line` of written settings."""
+    hidden: dict[str, None] = field(default_factory=dict)
+    """Names taken for not given, in a launch that may give more than its file shows."""
+
+    def add(self, other: Basis) -> None:
+        """Rests on that too."""
+        self.places.update(other.places)
+        self.hidden.update(other.hidden)
+
+
 class Reading:
-    """What a launch says and what follows from it. Remembers which written settings each answer rests on."""
+    """What a launch says and what follows from it. Remembers what each answer rests on."""
 
     def __init__(self, launch: Launch, knowledge: Knowledge, quantities: Mapping[str, Quantity]) -> None:
         self.launch = launch
         self.knowledge = knowledge
         self._quantities = quantities
-        self._told: dict[str, tuple[Value | UntoldError, dict[str, None]]] = {}
-        self._places: list[dict[str, None]] = [{}]
+        self._told: dict[str, tuple[Value | UntoldError, Basis]] = {}
+        self._bases = [Basis()]
+        self.named: set[str] = set()
+        """Settings and variables that a finding has spoken of."""
         self._snapshots = _nearest(launch.version, knowledge.snapshots)
         own = {spelled: name for s in self._snapshots for name, spelled in s.renamed.items()}
         self.written = dict(_by_current_name(launch, knowledge.history, own))
@@ -48,37 +66,23 @@ class Reading:
         """A setting as written, else the release's default; None is absent. UntoldError where releases that
         it may be have different defaults."""
         found = self.given(name)
-        if found is not None:
-            return self._known(found, name)
-        if self.launch.more_flags:
-            raise untold(f"whether {name} is given too")
-        return self._default(name)
+        return self._default(name) if found is None else _known(found, name)
 
     def given(self, name: str) -> Setting | None:
         """A setting if it was written, dotted names from within JSON."""
-        if name in self.written:
-            return self.written[name]
-        head, _, rest = name.partition(".")
-        around = self.written.get(head)
-        if not rest or around is None:
-            return None
-        value = around.value
-        while rest and isinstance(value, dict):
-            if rest in value:
-                return Setting(value[rest], around.source)
-            key, _, rest = rest.partition(".")
-            value = value.get(key)
-        return None
+        return self._noted(name, self._written(name), hidden=self.launch.more_flags)
 
     def variable(self, name: str) -> Value:
         """A variable as given, else its default in this release; None is absent."""
-        found = self.launch.variables.get(name)
+        found = self.given_variable(name)
         if found is not None:
-            return self._known(found, name)
-        if self.launch.more_variables:
-            raise untold(f"whether {name} is given too")
+            return _known(found, name)
         entry = self.knowledge.history.variables.get(name)
         return value_at(entry.defaults, self.version) if entry else None
+
+    def given_variable(self, name: str) -> Setting | None:
+        """A variable if it was given."""
+        return self._noted(name, self.launch.variables.get(name), hidden=self.launch.more_variables)
 
     def directive(self, name: str) -> Value:
         """A directive of the unit; None is absent. UntoldError without a unit."""
@@ -89,15 +93,15 @@ class Reading:
     def value(self, name: str) -> Value:
         """A quantity; worked out once."""
         if name not in self._told:
-            self._places.append({})
+            self._bases.append(Basis())
             told: Value | UntoldError
             try:
                 told = self._quantities[name](self)
             except UntoldError as error:
                 told = error
-            self._told[name] = (told, self._places.pop())
-        told, places = self._told[name]
-        self._places[-1].update(places)
+            self._told[name] = (told, self._bases.pop())
+        told, basis = self._told[name]
+        self._bases[-1].add(basis)
         if isinstance(told, UntoldError):
             raise told
         return told
@@ -119,7 +123,7 @@ class Reading:
 
     def size_given(self, name: str) -> int | None:
         """A setting that is a whole number, as written; None where it is not."""
-        return self.size(name) if self.given(name) or self.launch.more_flags else None
+        return self.size(name) if self.given(name) else None
 
     def on(self, name: str) -> bool:
         """A setting that is true; absent is false."""
@@ -142,7 +146,7 @@ class Reading:
         words = []
         for word, setting in found:
             words.append(word)
-            self._places[-1][setting.source] = None
+            self._bases[-1].places[setting.source] = None
         return ", ".join(words) or None
 
     def beyond(self) -> bool:
@@ -151,21 +155,36 @@ class Reading:
             release(s.version) < release(self.version) for s in self.knowledge.snapshots.values()
         )
 
-    def gather(self) -> tuple[str, ...]:
-        """`file:line` of the written settings looked at since the last call."""
-        places = tuple(self._places[-1])
-        self._places[-1].clear()
-        return places
+    def gather(self) -> Basis:
+        """What all answers since the last call rest on."""
+        basis, self._bases[-1] = self._bases[-1], Basis()
+        return basis
 
     def snapshots(self) -> tuple[Snapshot, ...]:
         """The snapshot of this release; without one those before and after it; all if it is unknown."""
         return self._snapshots
 
-    def _known(self, found: Setting, name: str) -> Value:
-        self._places[-1][found.source] = None
-        if isinstance(found.value, Unknown):
-            raise untold(f"what {name} `{found.value}` is")
-        return found.value
+    def _written(self, name: str) -> Setting | None:
+        if name in self.written:
+            return self.written[name]
+        head, _, rest = name.partition(".")
+        around = self.written.get(head)
+        if not rest or around is None:
+            return None
+        value = around.value
+        while rest and isinstance(value, dict):
+            if rest in value:
+                return Setting(value[rest], around.source)
+            key, _, rest = rest.partition(".")
+            value = value.get(key)
+        return None
+
+    def _noted(self, name: str, found: Setting | None, *, hidden: bool) -> Setting | None:
+        if found is not None:
+            self._bases[-1].places[found.source] = None
+        elif hidden:
+            self._bases[-1].hidden[name] = None
+        return found
 
     def _default(self, name: str) -> Value:
         entry = self.knowledge.history.settings.get(name)
@@ -177,6 +196,12 @@ class Reading:
         if any(plain(default) != plain(defaults[0]) for default in defaults):
             raise untold(f"the default of {name} in {self.version}" if self.version else THE_RELEASE)
         return defaults[0] if defaults else None
+
+
+def _known(found: Setting, name: str) -> Value:
+    if isinstance(found.value, Unknown):
+        raise untold(f"what {name} `{found.value}` is")
+    return found.value
 
 
 def _by_current_name(

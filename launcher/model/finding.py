@@ -9,9 +9,9 @@ from typing import Literal, TypeAlias
 from launcher.model.problem import Problem
 from launcher.model.rule import Severity as RuleSeverity
 
-State: TypeAlias = Literal["fires", "depends", "accepted"]
-"""fires: it is so; depends: it would be, if what is not known were as the rule says; accepted: it is so, and
-the inventory says why that is meant."""
+State: TypeAlias = Literal["fires", "depends", "open", "accepted"]
+"""fires: it is so; depends: it is so, in some releases, or unless more is given than a file shows; open: it
+cannot be told; accepted: it is so, and the inventory says why that is meant."""
 
 
 class Severity(IntEnum):
@@ -51,7 +51,7 @@ class RuleFinding:
     until: str = ""
     """The releases it holds for, as in the rule."""
     because: str = ""
-    """depends: what is not known; accepted: the reason given."""
+    """depends, open: what is not known; accepted: the reason given."""
 
     @property
     def counts(self) -> bool:

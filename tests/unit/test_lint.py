@@ -96,7 +96,6 @@ def truth(condition: Condition, *launches: Launch) -> bool | None:
         # what a file does not tell
         (Condition(setting="speed", given=True), launch(speed=Unknown("$SPEED")), True),
         (Condition(setting="speed", above="1"), launch(speed=Unknown("$SPEED")), None),
-        (Condition(setting="none", given=False), replace(launch(), more_flags=True), None),
         (SPARSE, launch(), None),
         (Condition(unit="Restart", unlike="no"), launch(), False),
         (Condition(unit="Restart", unlike="no"), replace(launch(), unit={"Restart": "always"}), True),
@@ -176,6 +175,45 @@ def test_a_finding_is_a_claim_depends_on_something_or_is_accepted() -> None:
     assert unknown.because == "the release of vLLM: 0.16.0 or newer and older than 0.20.0"
     (accepted,) = evaluate(asked, (replace(slow, accepted={"slow": "a baseline"}),))
     assert (accepted.state, accepted.because, accepted.counts) == ("accepted", "a baseline", False)
+
+
+def test_what_a_file_may_give_where_it_cannot_be_read_makes_no_claim() -> None:
+    unset = [{"setting": "none", "given": False}]
+    about = [*unset, {"setting": "speed", "below": "5"}]
+    for when, state in ((unset, "open"), (about, "depends")):
+        asked = replace(KNOWLEDGE, rules=(rule(when=when),))
+        slow = launch("0.18.0", speed="3")
+        assert [f.state for f in evaluate(asked, (slow,))] == ["fires"]
+        (found,) = evaluate(asked, (replace(slow, more_flags=True),))
+        assert (found.state, found.because) == (state, "whether the file gives none where it cannot be read")
+
+
+def test_what_is_said_of_a_name_in_particular_is_not_said_again_in_general() -> None:
+    general = rule("gone-value", when=[{"value": "gone_values", "given": True}], what="{gone_values}")
+    special = rule("worn", when=[{"setting": "back-end", "equals": "worn"}], what="worn out")
+    one = launch("0.18.0", back_end="worn")
+    both = evaluate(replace(KNOWLEDGE, rules=(general, special)), (one,))
+    assert [f.rule for f in both] == ["worn"]
+    assert [f.what for f in evaluate(replace(KNOWLEDGE, rules=(general,)), (one,))] == ["--back-end worn"]
+
+
+@pytest.mark.parametrize(
+    ("version", "flags", "expected"),
+    [
+        ("0.18.0", {"sped": "1"}, {"unknown_flags": "--sped (did you mean speed?)"}),
+        ("0.14.0", {"late": "x"}, {"gone_flags": "--late (of 0.18.0)"}),
+        ("0.18.0", {"old_copies": "4"}, {"gone_flags": "--old-copies (instead: eplb-config.copies)"}),
+        ("0.16.0", {"late": "x"}, {}),  # between two snapshots
+        ("0.19.0", {"soon": "x"}, {}),  # newer than all
+        ("", {"late": "x"}, {}),
+        ("", {"sped": "1"}, {"unknown_flags": "--sped (did you mean speed?)"}),
+    ],
+)
+def test_a_flag_is_unknown_gone_or_of_another_release(
+    version: str, flags: dict[str, Json], expected: dict[str, str]
+) -> None:
+    told = {name: reading(launch(version, **flags)).value(name) for name in ("unknown_flags", "gone_flags")}
+    assert {name: text for name, text in told.items() if text} == expected
 
 
 def test_a_pair_is_a_prefill_and_a_decode_and_each_condition_may_mean_one_of_them() -> None:
