@@ -97,8 +97,8 @@ def show_report(view: View, report: Report, subject: str) -> None:
     for remark in report.remarks:
         view.result("remark", remark, "\n".join(problem_lines((remark,), word="warning")))
     for finding in report.findings:
-        told = "" if finding.state == "open" else "\n".join(finding_lines((finding,)))
-        view.result("finding", finding, told)
+        text = "" if finding.state == "open" else "\n".join(finding_lines((finding,)))
+        view.result("finding", finding, text)
     for line in open_lines(report.findings):
         view.say(line)
     told = {"subject": subject, "problems": len(report.problems), "findings": len(report.findings)}
