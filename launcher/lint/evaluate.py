@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 
 from launcher.lint import names
 from launcher.lint.conditions import both, holds, subjects
@@ -134,8 +135,18 @@ def _instances(readings: Iterable[Reading]) -> Iterator[tuple[Reading, ...]]:
 
 
 def _pairs(readings: Sequence[Reading]) -> Iterator[tuple[Reading, ...]]:
-    for prefill in (r for r in readings if r.side == "prefill"):
-        yield from ((prefill, r) for r in readings if r.side == "decode")
+    """Of named instances each prefill with each decode. Others, as a text shows them one after another, with
+    the nearest of the other side: such a text may show several services."""
+    prefills = [i for i, r in enumerate(readings) if r.side == "prefill"]
+    decodes = [i for i, r in enumerate(readings) if r.side == "decode"]
+    for prefill, decode in product(prefills, decodes):
+        named = readings[prefill].launch.instance and readings[decode].launch.instance
+        # where both neighbours are as near, prefill comes before its decode
+        near = decode == min(decodes, key=lambda i: (abs(i - prefill), -i)) or prefill == min(
+            prefills, key=lambda i: (abs(i - decode), i)
+        )
+        if named or near:
+            yield readings[prefill], readings[decode]
 
 
 def _together(findings: Iterable[RuleFinding]) -> Iterator[RuleFinding]:

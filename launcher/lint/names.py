@@ -55,13 +55,15 @@ def gone_values(r: Reading) -> Value:
 
 
 def unknown_variables(r: Reading) -> Value:
-    """VLLM_ variables that no release reads: misspelled, with what was probably meant."""
-    known = {*r.knowledge.history.variables, *_of_all(r, _variables)}
-    return r.told(
-        (f"{name}{_meant(name, known)}", setting)
-        for name, setting in r.launch.variables.items()
-        if name.startswith(OURS) and name not in known and not r.beyond()
-    )
+    """VLLM_ variables that no release reads, but nearly so, with what was probably meant."""
+    known = _variables_of_all(r)
+    return r.told((f"{name}{_meant(name, known)}", s) for name, s in _stray(r, known) if _near(name, known))
+
+
+def stray_variables(r: Reading) -> Value:
+    """VLLM_ variables that no release reads, and that are near no other: a plugin's, or somebody's own."""
+    known = _variables_of_all(r)
+    return r.told((name, setting) for name, setting in _stray(r, known) if not _near(name, known))
 
 
 def gone_variables(r: Reading) -> Value:
@@ -78,7 +80,7 @@ def misspelled_variables(r: Reading) -> Value:
 def _misspelled(r: Reading, prefixes: Collection[str]) -> Iterator[tuple[str, Setting]]:
     for name, setting in r.launch.variables.items():
         begin, _, rest = name.partition("_")
-        near = difflib.get_close_matches(begin, prefixes, n=1, cutoff=NEAR)
+        near = _near(begin, prefixes)
         if rest and near and begin not in prefixes:
             yield f"{name} (did you mean {near[0]}_{rest}?)", setting
 
@@ -128,6 +130,16 @@ def _told_of(r: Reading) -> Iterator[tuple[str, Setting, Entry]]:
                 yield each, value, entry
 
 
+def _stray(r: Reading, known: Collection[str]) -> Iterator[tuple[str, Setting]]:
+    for name, setting in r.launch.variables.items():
+        if name.startswith(OURS) and name not in known and not r.beyond():
+            yield name, setting
+
+
+def _variables_of_all(r: Reading) -> set[str]:
+    return {*r.knowledge.history.variables, *_of_all(r, _variables)}
+
+
 def _of_all(r: Reading, names: Callable[[Snapshot], Collection[str]]) -> set[str]:
     return {name for snapshot in r.knowledge.snapshots.values() for name in names(snapshot)}
 
@@ -144,8 +156,12 @@ def _head(name: str) -> str:
     return name.partition(".")[0]
 
 
+def _near(name: str, known: Iterable[str]) -> list[str]:
+    return difflib.get_close_matches(name, known, n=1, cutoff=NEAR)
+
+
 def _meant(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
+    near = _near(name, known)
     return f" (did you mean {near[0]}?)" if near else ""
 
 
@@ -160,6 +176,7 @@ QUANTITIES: dict[str, Quantity] = {
     "unknown_keys": unknown_keys,
     "gone_values": gone_values,
     "unknown_variables": unknown_variables,
+    "stray_variables": stray_variables,
     "gone_variables": gone_variables,
     "misspelled_variables": misspelled_variables,
 }

@@ -228,6 +228,27 @@ def test_a_pair_is_a_prefill_and_a_decode_and_each_condition_may_mean_one_of_the
     assert (found.what, found.launches) == ("3 after 8", ("fast", "slow"))
 
 
+@pytest.mark.parametrize(
+    ("instances", "pairs"),
+    [
+        (False, {("p0", "d0"), ("p1", "d1")}),  # a text that shows two services, one after the other
+        (True, {("p0", "d0"), ("p0", "d1"), ("p1", "d0"), ("p1", "d1")}),
+    ],
+)
+def test_launches_of_a_text_are_paired_as_they_stand(instances: bool, pairs: set[tuple[str, str]]) -> None:
+    asked = replace(KNOWLEDGE, rules=(rule(scope="pair", what="{prefill.speed} {decode.speed}"),))
+    launches = [
+        replace(
+            launch("0.18.0", speed=f"0.{n}"),
+            name=name,
+            pool="prefill" if name[0] == "p" else "decode",
+            instance=name if instances else "",
+        )
+        for n, name in enumerate(("p0", "d0", "p1", "d1"))
+    ]
+    assert {tuple(f.launches) for f in evaluate(asked, launches)} == pairs
+
+
 def test_a_rule_of_one_side_does_not_speak_of_a_launch_that_may_be_the_other() -> None:
     asked = replace(KNOWLEDGE, rules=(rule(pools=["decode"]),))
     unsaid = launch("0.18.0", speed="3", kv_transfer_config={"kv_connector": "Nixl", "kv_role": "kv_both"})
