@@ -66,7 +66,7 @@ def common(
 for panel, commands in {
     EVERY_DAY: (operate.plan, operate.up, look.status, look.logs, operate.down),
     LOOK_INSIDE: (look.check, look.explain, look.runs),
-    PREPARE: (inventories.init, files.lint, fitting.fit, inventories.inventory),
+    PREPARE: (inventories.init, files.lint, fitting.fit, fitting.predict, inventories.inventory),
 }.items():
     for command in commands:
         app.command(rich_help_panel=panel, epilog=EXIT_CODES)(command)

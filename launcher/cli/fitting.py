@@ -1,7 +1,8 @@
-"""The command that works out memory: fit."""
+"""The commands that work out what a layout holds and how fast it is: fit, predict."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -79,3 +80,70 @@ def fit(
     view.problems(problems)
     if problems:
         raise typer.Exit(Exit.INPUT_WRONG)
+
+
+def predict(
+    inventory: InventoryArgument = None,
+    layout: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="A layout of configs/layouts/ by itself, without an inventory."),
+    ] = "",
+    stack: Annotated[
+        str, typer.Option(metavar="NAME", help="With --layout: from configs/stacks/.")
+    ] = "current",
+    hardware: Annotated[
+        str, typer.Option(metavar="NAME", help="With --layout: from configs/hardware/.")
+    ] = "h200",
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="With --layout: from configs/models/.")
+    ] = "deepseek-v3.2",
+    workload: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="From configs/workloads/; else the article's for its pools.",
+            show_default=False,
+        ),
+    ] = "",
+    isl: Annotated[int, typer.Option(metavar="N", min=0, help="Tokens of a prompt, for the workload's.")] = 0,
+    osl: Annotated[int, typer.Option(metavar="N", min=0, help="Tokens of an answer.")] = 0,
+    concurrency: Annotated[int, typer.Option(metavar="N", min=0, help="Requests at once.")] = 0,
+    rate: Annotated[float, typer.Option(metavar="R", min=0.0, help="Requests a second.")] = 0.0,
+    explain: Annotated[bool, typer.Option("--explain", help="Every term with its formula.")] = False,
+    data_dir: DataDir = None,
+    json_lines: JsonLines = False,
+) -> None:
+    """Work out throughput, TTFT and TPOT by a model of published points, its errors beside. Asks no host."""
+    from launcher.cli.context import chosen_inventory
+    from launcher.cli.output import choose
+    from launcher.cli.predicttext import document, text
+    from launcher.flows import predict as flow
+    from launcher.flows.alone import Names, wanted_of_layout
+    from launcher.flows.fit import read_engines
+    from launcher.load import load_from
+    from launcher.load.choice import Choice
+    from launcher.load.data import Data, roots_of
+    from launcher.load.sla import read_workload
+    from launcher.resolve import resolve
+
+    view = choose(json_lines=json_lines)
+    data = Data(roots_of(data_dir))
+    if layout:
+        names = Names(layout=layout, stack=stack, hardware=hardware, model=model)
+        wanted, name = wanted_of_layout(names, data), layout
+    else:
+        path = chosen_inventory(inventory)
+        wanted, name = resolve(load_from(data, path)), path.stem
+    chosen = Choice(workload or flow.workload_for(wanted), "--workload")
+    asked, sla = read_workload(chosen, data)
+    asked = replace(
+        asked,
+        input_tokens=isl or asked.input_tokens,
+        output_tokens=osl or asked.output_tokens,
+        concurrency=(concurrency,) if concurrency else asked.concurrency,
+        request_rate=rate or asked.request_rate,
+    )
+    made = flow.forecast(
+        wanted, read_engines(data), data, name=f"{name}, {chosen.name}", loads=flow.loads_of(asked), sla=sla
+    )
+    view.result("predict", document(made), text(made, explain=explain))

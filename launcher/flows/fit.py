@@ -8,21 +8,17 @@ from dataclasses import dataclass, replace
 from launcher.fit import Budget, Shape, budget, nearest
 from launcher.fit.grid import grid
 from launcher.flows.alone import Names, wanted_of_layout
-from launcher.flows.launches import launches_of
+from launcher.flows.pool_shapes import PoolShape, pool_shapes
 from launcher.flows.remedies import UTILIZATION, remedy
-from launcher.lint.fitting import shape, utilization
+from launcher.lint.fitting import utilization
 from launcher.lint.quantities import QUANTITIES
 from launcher.lint.reading import Reading
-from launcher.lint.values import UntoldError
 from launcher.load.data import Data
 from launcher.load.history import read_history
 from launcher.load.knowledge import read_snapshots
 from launcher.load.wording import count
-from launcher.model.architecture import Architecture
 from launcher.model.knowledge import Knowledge
-from launcher.model.launch import Launch
 from launcher.model.problem import InputError, Problem
-from launcher.model.profile import Hardware
 from launcher.model.wish import Wanted
 
 
@@ -60,19 +56,6 @@ class Row:
         return self.budget.fits
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A pool's first launch, and what it needs to be worked out."""
-
-    pool: str
-    launch: Launch
-    shape: Shape
-    architecture: Architecture
-    hardware: Hardware
-    utilization: float
-    """The highest that may be proposed."""
-
-
 def read_engines(data: Data) -> Knowledge:
     """What is known of releases, without the rules."""
     return Knowledge(read_history(data), snapshots=read_snapshots(data))
@@ -83,7 +66,7 @@ def fit(wanted: Wanted, knowledge: Knowledge, load: Load, *, name: str) -> tuple
     instances: dict[str, int] = {n: pool.instances for n, pool in wanted.wish.inventory.pools.items()}
     return tuple(
         _with_edits(_row(name, asked, load, instances=instances[asked.pool]), asked, load)
-        for asked in _pools(wanted, knowledge)
+        for asked in pool_shapes(wanted, knowledge)
     )
 
 
@@ -100,7 +83,7 @@ def compare(
         except InputError as error:
             left_out += error.problems
             continue
-        for asked in _pools(wanted, knowledge):
+        for asked in pool_shapes(wanted, knowledge):
             times = _times(asked, asked.shape, gpus)
             if times:
                 rows.append(_row(name, asked, load, instances=times))
@@ -108,7 +91,7 @@ def compare(
                 what = f"{name} {asked.pool} needs {count(asked.shape.gpus, 'GPU')}, there are {gpus}"
                 left_out.append(Problem(what, where=asked.launch.source, do="give more with --gpus"))
     taken = {(row.pool, row.budget.shape) for row in rows}
-    for asked in _pools(wanted_of_layout(names, data), knowledge):
+    for asked in pool_shapes(wanted_of_layout(names, data), knowledge):
         for other in grid(asked.architecture, asked.hardware, asked.shape, gpus=gpus):
             if (asked.pool, other) not in taken:
                 like = replace(asked, shape=other)
@@ -124,7 +107,7 @@ def misfits(rows: Iterable[Row]) -> Iterator[Problem]:
             yield Problem(what, where=row.source, do="\n".join(row.edits))
 
 
-def _times(asked: _Asked, shape: Shape, gpus: int) -> int:
+def _times(asked: PoolShape, shape: Shape, gpus: int) -> int:
     """How often so many GPUs hold a shape, hosts undivided."""
     return gpus // (shape.hosts * asked.hardware.gpus_per_host)
 
@@ -133,42 +116,19 @@ def _rank(row: Row) -> tuple[str, bool, int, str]:
     return row.pool, not row.fits, -row.requests, row.name
 
 
-def _pools(wanted: Wanted, knowledge: Knowledge) -> Iterator[_Asked]:
-    """The first launch of each pool: all instances of a pool are alike."""
-    pools = {i.name: i.pool for i in wanted.deployment.instances} if wanted.deployment else {}
-    first: dict[str, Launch] = {}
-    for launch in launches_of(wanted):
-        first.setdefault(pools[launch.instance], launch)
-    for pool, launch in first.items():
-        reading = Reading(launch, knowledge, QUANTITIES)
-        try:
-            yield _Asked(
-                pool=pool,
-                launch=launch,
-                shape=shape(reading),
-                architecture=reading.architecture(),
-                hardware=reading.hardware(),
-                utilization=_highest_utilization(launch, knowledge),
-            )
-        except UntoldError as error:
-            what = f"memory of {launch.name} cannot be worked out: {error.unknown.reason} is not known"
-            do = "add it to configs/: models have `architecture`, hardware has `overheads`"
-            raise InputError(Problem(what, where=launch.source, do=do)) from None
-
-
-def _highest_utilization(launch: Launch, knowledge: Knowledge) -> float:
+def _highest_utilization(asked: PoolShape) -> float:
     """The release's own default is the most that is proposed: beyond it little is left for surprises."""
-    plain = {name: setting for name, setting in launch.flags.items() if name != UTILIZATION}
-    return utilization(Reading(replace(launch, flags=plain), knowledge, QUANTITIES))
+    plain = {name: setting for name, setting in asked.launch.flags.items() if name != UTILIZATION}
+    return utilization(Reading(replace(asked.launch, flags=plain), asked.reading.knowledge, QUANTITIES))
 
 
-def _row(name: str, asked: _Asked, load: Load, *, instances: int) -> Row:
+def _row(name: str, asked: PoolShape, load: Load, *, instances: int) -> Row:
     made = budget(asked.architecture, asked.hardware, asked.shape)
     each = made.requests_per_instance(load.tokens(asked.launch.pool))
     return Row(name, asked.pool, instances, made, each * instances, asked.launch.source)
 
 
-def _with_edits(row: Row, asked: _Asked, load: Load) -> Row:
+def _with_edits(row: Row, asked: PoolShape, load: Load) -> Row:
     """The nearest shape that fits, as edits; a row that fits stays as it is."""
     if row.fits:
         return row
@@ -176,7 +136,7 @@ def _with_edits(row: Row, asked: _Asked, load: Load) -> Row:
         asked.architecture,
         asked.hardware,
         asked.shape,
-        utilization=asked.utilization,
+        utilization=_highest_utilization(asked),
         context=load.tokens(asked.launch.pool),
     )
     if found is None:

@@ -17,6 +17,9 @@ class Performance:
 
     name: str
     about: str
+    layers: Annotated[int, Ge(1)]
+    hidden: Annotated[int, Ge(1)]
+    """Of the models that the constants were fitted on; they say nothing of others."""
     memory_gb_per_s: Positive
     """HBM of one GPU."""
     nvlink_gb_per_s: Positive

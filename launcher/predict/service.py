@@ -13,6 +13,8 @@ from launcher.predict.group import Group
 
 HALVINGS = 60
 """Of an interval, by then below what a float tells apart."""
+FULL = 0.95
+"""Of what prefill can take: beyond it more requests only queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,8 @@ def predict(service: Service, load: Load) -> Prediction:
     rate, limit = _most(service, load)
     if load.concurrency and service.in_flight(load, rate) > load.concurrency * (1 + 1e-6):
         rate = _where(lambda r: service.in_flight(load, r), load.concurrency, rate)
-        limit = f"{load.concurrency} requests in flight"
+        full = rate > FULL * service.prompts_per_s(load)
+        limit = f"prefill, {load.concurrency} at once" if full else f"{load.concurrency} requests in flight"
     requests = service.in_decode(load, rate)
     gpus = [side.gpus if side else 0 for side in (service.prefill, service.decode)]
     return Prediction(
