@@ -83,8 +83,8 @@ def _finding(finding: RuleFinding, ids: Sequence[str]) -> dict[str, Any]:
 
 
 def _locations(places: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """`path:line` each; of a setting that was put together from two lines, both."""
-    for place in dict.fromkeys(part for text in places for part in text.split(" + ")):
+    """`path:line` each."""
+    for place in places:
         path, _, line = place.rpartition(":")
         numbered = bool(path) and line.isdigit()
         physical: dict[str, Any] = {"artifactLocation": {"uri": quote(path if numbered else place)}}

@@ -28,6 +28,10 @@ class Basis:
     hidden: dict[str, None] = field(default_factory=dict)
     """Names taken for not given, in a launch that may give more than its file shows."""
 
+    def rests_on(self, setting: Setting) -> None:
+        """A written setting; one that was put together from several lines has them all as its source."""
+        self.places.update(dict.fromkeys(setting.source.split(" + ")))
+
     def add(self, other: Basis) -> None:
         """Rests on that too."""
         self.places.update(other.places)
@@ -146,7 +150,7 @@ class Reading:
         words = []
         for word, setting in found:
             words.append(word)
-            self._bases[-1].places[setting.source] = None
+            self._bases[-1].rests_on(setting)
         return ", ".join(words) or None
 
     def beyond(self) -> bool:
@@ -181,7 +185,7 @@ class Reading:
 
     def _noted(self, name: str, found: Setting | None, *, hidden: bool) -> Setting | None:
         if found is not None:
-            self._bases[-1].places[found.source] = None
+            self._bases[-1].rests_on(found)
         elif hidden:
             self._bases[-1].hidden[name] = None
         return found
