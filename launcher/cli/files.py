@@ -95,7 +95,7 @@ def show_report(view: View, report: Report, subject: str) -> None:
 
     view.problems(report.problems)
     for remark in report.remarks:
-        view.result("remark", remark, "\n".join(problem_lines((remark,), word="warning")))
+        view.result("remark", remark, "\n".join(problem_lines((remark,), severity="warning")))
     for finding in report.findings:
         text = "" if finding.state == "open" else "\n".join(finding_lines((finding,)))
         view.result("finding", finding, text)

@@ -47,10 +47,10 @@ def grouped(problems: Sequence[Problem]) -> Iterator[tuple[Problem, tuple[str, .
         yield same[0], tuple(p.where for p in same if p.where)
 
 
-def problem_lines(problems: Sequence[Problem], *, word: str = "error") -> Iterator[str]:
+def problem_lines(problems: Sequence[Problem], *, severity: str = "error") -> Iterator[str]:
     """Problems as a person reads them: what, then where, why and what to do, each on its line."""
     for problem, places in grouped(problems):
-        yield f"{word}: {problem.what}"
+        yield f"{severity}: {problem.what}"
         rows = (
             ("where", all_places(places)),
             ("why", problem.why),

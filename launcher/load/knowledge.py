@@ -41,8 +41,12 @@ def read_knowledge(data: Data, *, quantities: Collection[str]) -> Knowledge:
     `quantities`: the names that a rule may use as `value`.
     """
     problems = Collector()
-    history = problems.attempt(lambda: read_history(data)) or History({}, {})
-    snapshots = problems.attempt(lambda: read_snapshots(data)) or {}
+    history = problems.attempt(lambda: read_history(data))
+    snapshots = problems.attempt(lambda: read_snapshots(data))
+    if history is None or snapshots is None:
+        problems.raise_any()  # names of rules are looked up in both
+    assert history is not None
+    assert snapshots is not None
     rules = read_rules(data, names_of(history, snapshots, quantities), problems)
     problems.raise_any()
     return Knowledge(history, rules, snapshots)
