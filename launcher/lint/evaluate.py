@@ -142,11 +142,16 @@ def _pairs(readings: Sequence[Reading]) -> Iterator[tuple[Reading, ...]]:
     for prefill, decode in product(prefills, decodes):
         named = readings[prefill].launch.instance and readings[decode].launch.instance
         # where both neighbours are as near, prefill comes before its decode
-        near = decode == min(decodes, key=lambda i: (abs(i - prefill), -i)) or prefill == min(
-            prefills, key=lambda i: (abs(i - decode), i)
-        )
+        near = decode == min(_mates(prefill, decodes, readings), key=lambda i: (abs(i - prefill), -i))
+        near |= prefill == min(_mates(decode, prefills, readings), key=lambda i: (abs(i - decode), i))
         if named or near:
             yield readings[prefill], readings[decode]
+
+
+def _mates(one: int, others: Sequence[int], readings: Sequence[Reading]) -> Sequence[int]:
+    """Those of the other side that move KV by the same connector; all where none does."""
+    connector = _text("connector", readings[one])
+    return [i for i in others if _text("connector", readings[i]) == connector] or others
 
 
 def _together(findings: Iterable[RuleFinding]) -> Iterator[RuleFinding]:
