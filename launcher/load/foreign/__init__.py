@@ -19,9 +19,10 @@ from launcher.load.foreign.fenced import blocks, is_fenced
 from launcher.load.foreign.loose import commands
 from launcher.load.foreign.manifest import Pod, is_manifest, read_manifest
 from launcher.load.foreign.marks import clean
-from launcher.load.foreign.shell import Shell
+from launcher.load.foreign.shell import MOST, Shell
 from launcher.load.foreign.side import by_name
-from launcher.load.foreign.template import is_template, without_template
+from launcher.load.foreign.starts import BEGINS
+from launcher.load.foreign.template import branches, is_template, without_template
 from launcher.load.foreign.unit import is_unit, read_unit
 from launcher.model.launch import Launch
 from launcher.model.problem import InputError, Problem
@@ -73,25 +74,29 @@ def read_text(text: str, name: str, *, given: Given, beside: Path | None = None)
     pinned = set(PINNED.findall(text))
     context = Context(name, _reader(beside), given, version=pinned.pop() if len(pinned) == 1 else "")
     problems: list[Problem] = []
-    if is_template(text):
-        problems.append(_template(name))
-        text = without_template(text)
+    template = is_template(text)
     try:
-        launches = _launches(text, context, problems)
+        launches = _launches(without_template(text) if template else text, context, problems)
     except InputError as error:
         launches = []
         problems.extend(error.problems)
     if not launches and not problems:
         do = "name the file whose command starts the engine"
         problems.append(Problem(f"no `vllm serve` in {name}", where=name, why=LOOKED_FOR, do=do))
-    return Reading(tuple(with_instances(launches)), tuple(dict.fromkeys(problems)))
+    if len(launches) >= MOST:
+        problems.append(
+            Problem(f"{MOST} launches and more, the others were not read", where=name, do="split it")
+        )
+    if template and (branches(text) or any(map(_filled_in, launches))):
+        problems.insert(0, _template(name))
+    return Reading(tuple(with_instances(launches[:MOST])), tuple(dict.fromkeys(problems)))
 
 
 def _launches(text: str, context: Context, problems: list[Problem]) -> list[Launch]:
     if is_unit(text):
         return _of_unit(text, context, problems)
-    if is_environment(text):  # or a command of one line, behind its variables
-        return _of_script(text, 1, context, problems) or [_of_environment(text, context)]
+    if is_environment(text) and not BEGINS.search(text):  # `A=b vllm serve` is a command
+        return [_of_environment(text, context)]
     found = [
         launch
         for document in _documents(text, context, problems)
@@ -111,6 +116,8 @@ def _of_texts(
     for part, offset in parts:
         scope = Scope(more_variables=more_variables)
         launches += _of_script(part, line + offset - 1, context, problems, scope=scope)
+        if len(launches) >= MOST:
+            break
     return launches
 
 
@@ -131,7 +138,7 @@ def _of_script(
 ) -> list[Launch]:
     shell = Shell(context.path, context.read_beside)
     shell.script(text, scope, line=line)
-    problems.extend(shell.problems if shell.starts else ())
+    problems.extend(shell.problems if shell.starts or shell.gave_up else ())
     written = replace(context, read_beside=lambda name: _written(shell, name) or context.read_beside(name))
     return [build(start, written, problems) for start in shell.starts]
 
@@ -218,6 +225,12 @@ def _reader(beside: Path | None) -> Callable[[str], str | None]:
             return None
 
     return read
+
+
+def _filled_in(launch: Launch) -> bool:
+    """Is some of it left to a template?"""
+    texts = (str(s.value) for values in (launch.flags, launch.variables) for s in values.values())
+    return any("{{" in text or "{%" in text for text in texts)
 
 
 def _template(name: str) -> Problem:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from launcher.load.foreign.expand import Word
 from launcher.load.foreign.flags import read_flags
 from launcher.load.foreign.marks import value
-from launcher.load.foreign.side import by_name, hosts_of, instance_key, side
+from launcher.load.foreign.side import by_name, hosts_of, instance_key, part_of_instance, side
 from launcher.load.foreign.starts import Start, release
 from launcher.model.launch import Launch, Unknown
 from launcher.model.problem import Problem
@@ -80,6 +81,7 @@ def build(start: Start, context: Context, problems: list[Problem]) -> Launch:
         disaggregated=disaggregated,
         hosts=hosts,
         unit=context.unit,
+        container=start.container,
         more_flags=flags.more,
         more_variables=start.more_variables,
     )
@@ -109,18 +111,21 @@ def recognised(setting: Setting | None, models: Iterable[Model]) -> Model | None
     if setting is None or not isinstance(setting.value, str) or isinstance(setting.value, Unknown):
         return None
     last = setting.value.rstrip("/").rsplit("/", 1)[-1].lower()
-    return next((m for m in models if last in (m.name.lower(), m.folder.lower())), None)
+    return next((m for m in models if last in map(str.lower, (m.name, m.folder, *m.known_as))), None)
 
 
 def with_instances(launches: Sequence[Launch]) -> list[Launch]:
-    """Launches that name the same leader are one instance; the form's own word counts before."""
-    named: list[Launch] = []
-    for launch in launches:
-        key = instance_key(launch.flags) if not launch.instance else None
-        if key is not None:
-            launch = replace(launch, instance=" ".join(filter(None, (launch.pool, *key))))
-        named.append(launch)
-    return named
+    """Launches that name the same leader are one instance; the form's own word counts before.
+
+    Two that would be the same part of it are none: a text may show several deployments at one address.
+    """
+    keys = [None if launch.instance else instance_key(launch) for launch in launches]
+    parts = Counter((key, part_of_instance(launch)) for key, launch in zip(keys, launches, strict=True))
+    twice = {key for (key, _), count in parts.items() if count > 1}
+    return [
+        replace(launch, instance=key) if key is not None and key not in twice else launch
+        for key, launch in zip(keys, launches, strict=True)
+    ]
 
 
 def _named(pool: str, path: str, line: int) -> str:

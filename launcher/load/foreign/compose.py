@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from launcher.load.document import Document, Location, Value
+from launcher.load.foreign.container import of_service
 from launcher.load.foreign.environment import read_environment
 from launcher.load.foreign.expand import Scope, Word
 from launcher.load.foreign.marks import unresolved
@@ -43,7 +44,8 @@ def _run(service: Mapping[str, Value], location: Location, document: Document, s
     names = [text_of(service.get("container_name")), text_of(service.get("hostname")), str(location[-1])]
     before = len(shell.starts)
     shell.command(words, scope, line=words[0].line if words else 1)
-    around = Start((), 1, image=image, hints=tuple(n for n in names if n))
+    said = of_service(service, image)
+    around = Start((), 1, image=image, hints=tuple(n for n in names if n), container=said)
     shell.starts[before:] = [merge(around, start) for start in shell.starts[before:]]
 
 

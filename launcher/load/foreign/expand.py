@@ -116,7 +116,8 @@ class _Fields:
 
     def add(self, text: str) -> None:
         """Joins the word that is open."""
-        self._open = [*(self._open or ()), text] if text or self._open is None else self._open
+        self._open = self._open or []
+        self._open.append(text)
 
     def split(self, word: Word) -> None:
         """Joins, but blanks within end words."""

@@ -22,7 +22,11 @@ LEVEL = re.compile(r"-O=?([0-9]\w*)")
 """`-O3` is `--optimization-level 3`."""
 NUMBER = re.compile(r"-[0-9.]")
 """A value though it begins with a dash."""
+SEVERAL = re.compile(r"\$[@*]|\$\{[@*][^}]*\}|\$\{\w+\[[@*]\][^}]*\}")
+"""All words of an array, or of a script's own arguments."""
 HIDDEN = re.compile(f"{OPEN}([0-9]+){CLOSE}")
+OUTSIDE = re.compile(rf'"(?:[^"\\]|\\.)*"|({HIDDEN.pattern})')
+"""A string of JSON, or an unknown part that stands for a whole value."""
 DEEPEST = 20
 """Levels of JSON."""
 
@@ -59,7 +63,7 @@ def read_flags(
 ) -> Flags:
     """`options`: of the release, or of all releases if it is unknown; empty: none is known to be a switch."""
     flags = Flags()
-    groups = list(_groups(args, options, flags))
+    groups = list(_groups(args, options, flags, serve=serve))
     positional = groups[0].values if groups and not groups[0].name else ()
     if serve and positional:
         flags.settings["model"] = Setting(value(positional[0].text), f"{path}:{positional[0].line}")
@@ -80,7 +84,9 @@ def read_flags(
     return flags
 
 
-def _groups(args: Sequence[Word], options: Mapping[str, Option], flags: Flags) -> Iterator[_Given]:
+def _groups(
+    args: Sequence[Word], options: Mapping[str, Option], flags: Flags, *, serve: bool
+) -> Iterator[_Given]:
     """Each flag with the words up to the next one; words before the first have no name."""
     shorts = {o.short.lstrip("-"): name for name, o in options.items() if o.short}
     word, name = Word("", 0), ""
@@ -95,21 +101,21 @@ def _groups(args: Sequence[Word], options: Mapping[str, Option], flags: Flags) -
             values = [Word(rest, arg.line)] if joined else []
             if not told(name) or arg.text == "--":
                 flags.more, name = flags.more or arg.text != "--", "" if arg.text == "--" else "?"
-        elif _is_open(arg, name, values, options):
+        elif _is_open(arg, name, options, full=bool(values) or not (name or serve)):
             flags.more = True
         else:
             values.append(arg)
     yield _Given(name, tuple(values), word)
 
 
-def _is_open(arg: Word, name: str, values: Sequence[Word], options: Mapping[str, Option]) -> bool:
-    """Could this word, of which nothing is told, be flags rather than a value?"""
+def _is_open(arg: Word, name: str, options: Mapping[str, Option], *, full: bool) -> bool:
+    """Could this word, of which nothing is told, be flags rather than a value? `full`: no value is wanted."""
     if not arg.text.startswith(OPEN):
         return False
     whole = MARKED.fullmatch(arg.text) is not None
-    several = whole and ("@" in arg.text or "*" in arg.text)
-    takes_none = bool(values) or (name in options and options[name].switch) or name.startswith("no-")
-    return several or (whole and bool(name) and takes_none)
+    several = SEVERAL.fullmatch(bare(arg.text)) is not None
+    full = full or (name in options and options[name].switch) or name.startswith("no-")
+    return several or (whole and full)
 
 
 def _long(head: str, shorts: Mapping[str, str], options: Mapping[str, Option]) -> str:
@@ -187,12 +193,11 @@ def _json(text: str, flags: Flags, source: str, name: str) -> Json:
         parts.append(found[0])
         return f"{OPEN}{len(parts) - 1}{CLOSE}"
 
-    hidden = MARKED.sub(hide, text)
-    for candidate in (hidden, MARKED.sub(lambda found: f'"{found[0]}"', hidden)):
-        try:
-            return _restored(json.loads(candidate), parts)
-        except (ValueError, RecursionError):
-            continue
+    quoted = OUTSIDE.sub(lambda found: f'"{found[1]}"' if found[1] else found[0], MARKED.sub(hide, text))
+    try:
+        return _restored(json.loads(quoted), parts)
+    except (ValueError, RecursionError):
+        pass
     if told(text) and text.lstrip().startswith("{"):
         what = f"the value of --{name} is not JSON: {_shown(text)}"
         _say(flags, what, source, do="put it between single quotes, so that its own quotes stay")
@@ -233,9 +238,11 @@ def _pull_config(flags: Flags, read_beside: Callable[[str], str | None]) -> None
         flags.more = True
         return
     for key, item in document.values.items():
-        name = key.replace("_", "-")
+        name, told = key.replace("_", "-"), as_json(item)
+        if name.startswith("no-") and isinstance(told, bool):
+            name, told = name.removeprefix("no-"), not told
         if name not in flags.settings:
-            flags.settings[name] = Setting(as_json(item), document.place((key,)))
+            flags.settings[name] = Setting(told, document.place((key,)))
 
 
 def _config(text: str, shown: str, flags: Flags) -> Document | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from launcher.load.document import Document, Location, Value
+from launcher.load.foreign.container import of_pod
 from launcher.load.foreign.expand import Scope, Word
 from launcher.load.foreign.marks import unresolved
 from launcher.load.foreign.shell import Shell
@@ -14,7 +15,7 @@ from launcher.load.foreign.starts import Start, with_entry
 from launcher.load.foreign.words import text_of, words_of
 
 REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][\w.-]*)\)")
-LEADER = {"LWS_LEADER_ADDRESS", "LWS_WORKER_INDEX", "LWS_GROUP_SIZE"}
+GROUP = ("LWS_LEADER_ADDRESS", "LWS_WORKER_INDEX", "LWS_GROUP_SIZE")
 """Variables that LeaderWorkerSet gives each pod."""
 MOST_VALUES = 100_000
 """A document whose aliases make it larger than this is not walked to its end."""
@@ -33,6 +34,8 @@ class Pod:
     """Pods of the group."""
     names: tuple[str, ...] = ()
     """Names and labels around it, the nearest first."""
+    around: Mapping[str, Value] = field(default_factory=dict)
+    """The specification that lists the container."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,8 @@ def _containers(document: Document) -> Iterator[tuple[dict[str, Value], Pod]]:
             if key == "containers" and isinstance(inner, list):
                 for index, container in enumerate(inner):
                     if isinstance(container, dict):
-                        yield container, replace(below, location=(*below.location, index))
+                        around = value if isinstance(value, dict) else {}
+                        yield container, replace(below, location=(*below.location, index), around=around)
             elif not isinstance(inner, str):
                 pending.append((inner, below))
 
@@ -111,26 +115,28 @@ def _run(container: Mapping[str, Value], pod: Pod, document: Document, shell: Sh
         words = with_entry(image, words)
     before = len(shell.starts)
     shell.command(words, scope, line=words[0].line if words else 1)
-    shell.starts[before:] = [replace(s, image=s.image or image) for s in shell.starts[before:]]
+    said = of_pod(container, pod.around, image) if image else None
+    shell.starts[before:] = [
+        replace(s, image=s.image or image, container=s.container or said) for s in shell.starts[before:]
+    ]
 
 
 def _environment(container: Mapping[str, Value], pod: Pod, document: Document) -> Scope:
-    scope = Scope(more_variables="envFrom" in container)
-    for name in LEADER if pod.group else ():
-        scope.assign(name, Word(unresolved(f"${name}"), 0))
-    if pod.size is not None:
-        scope.assign("LWS_GROUP_SIZE", Word(str(pod.size), 0))
-    if pod.group == "leaderTemplate":
-        scope.assign("LWS_WORKER_INDEX", Word("0", 0))
-    scope.exported |= scope.variables.keys()
+    # without an image it is a patch of another manifest, which may say more
+    scope = Scope(more_variables="envFrom" in container or "image" not in container)
+    known = {"LWS_GROUP_SIZE": str(pod.size)} if pod.size is not None else {}
+    known |= {"LWS_WORKER_INDEX": "0"} if pod.group == "leaderTemplate" else {}
+    for name in GROUP if pod.group else ():
+        scope.assign(name, Word(known.get(name, unresolved(f"${name}")), document.line(pod.location)))
+        scope.exported.add(name)
     listed = container.get("env")
     for index, item in enumerate(listed if isinstance(listed, list) else ()):
         name = text_of(item.get("name")) if isinstance(item, dict) else ""
         if isinstance(item, dict) and name:
             line = document.line((*pod.location, "env", index))
             value = text_of(item.get("value"))
-            known = unresolved(f"$({name})") if "valueFrom" in item else value
-            scope.assign(name, _referring(Word(known, line), scope))
+            text = unresolved(f"$({name})") if "valueFrom" in item else value
+            scope.assign(name, _referring(Word(text, line), scope))
             scope.exported.add(name)
     return scope
 

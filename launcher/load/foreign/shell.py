@@ -44,6 +44,12 @@ class Shell:
     _hints: list[str] = field(default_factory=list)
     _comments: dict[int, str] = field(default_factory=dict)
     _depth: int = 0
+    _left: int = 200_000
+    """Commands and copies of variables that are followed before a script is left alone."""
+    _lost: int = 0
+    """The last line whose flags belong to no command."""
+    _target: str = ""
+    """What the lines that follow make."""
 
     def script(self, text: str, scope: Scope, *, line: int = 1) -> None:
         """Reads a whole script; `line`: where it begins in its file."""
@@ -56,6 +62,14 @@ class Shell:
         for name, function in list(self._functions.items()):
             if self._depth == 0 and name not in self._called:
                 self._call(function, None, scope.copy())
+        if self._depth == 0 and self.gave_up:
+            what = "the script was not followed to its end: it is too long, or calls itself"
+            self._say(what, line, do="name the script that starts the engine itself")
+
+    @property
+    def gave_up(self) -> bool:
+        """Was a script not followed to its end?"""
+        return self._left < 0
 
     def command(self, words: Sequence[Word], scope: Scope, *, line: int) -> None:
         """One command whose words are known: a server is kept, a script in an argument is read."""
@@ -80,20 +94,24 @@ class Shell:
         self.script(found.text, scope, line=found.start.line)
         del self._hints[len(self._hints) - len(start.hints) :]
         self._depth -= 1
-        image, contained = start.image, start.contained
         for index in range(before, len(self.starts)):
             inner = self.starts[index]
-            self.starts[index] = replace(inner, image=inner.image or image, contained=contained)
+            image, container = inner.image or start.image, inner.container or start.container
+            around = replace(inner, image=image, container=container, contained=start.contained)
+            self.starts[index] = around
 
     def _near(self, line: int) -> tuple[str, ...]:
         """Texts around a line that may name its side, the nearest first."""
         above: list[str] = []
         while (comment := self._comments.get(line - 1 - len(above))) is not None:
             above.append(comment)
-        return (*above, *reversed(self._hints))
+        return (*above, *reversed(self._hints), self._target)
 
     def _block(self, block: Block, scope: Scope) -> None:
         for item in block:
+            self._left -= 1 if isinstance(item, Command) else 1 + len(scope.variables)
+            if self.gave_up or len(self.starts) >= MOST:
+                return
             if isinstance(item, Command):
                 self._simple(item, scope)
             elif isinstance(item, Function):
@@ -159,7 +177,9 @@ class Shell:
         line: int,
     ) -> None:
         name = words[0].text
-        if documents:
+        if name.endswith(":") and len(words) == 1:  # of a Makefile or Justfile
+            self._target = name
+        elif documents:
             self._document(name, words, documents[0], targets, scope)
         elif name in self._functions:
             self._call(self._functions[name], tuple(words[1:]), scope)
@@ -170,9 +190,7 @@ class Shell:
             self.script(" ".join(w.text for w in words[1:]), outer, line=line)
             self._depth -= 1
         elif name.startswith("--") and told(name):
-            what = f"`{name}` begins a command of its own, it is no part of the one before"
-            why = "the line before it does not end in `\\`, or a comment or a blank follows that"
-            self._say(what, line, why=why, do="end the line before with `\\` and nothing after it")
+            self._say_lost(name, line)
         else:
             self.command(words, scope, line=line)
 
@@ -219,6 +237,7 @@ class Shell:
         if token.kind == "array":
             name = token.text.rstrip("+=")
             words = tuple(w for t in token.words for w in expand(t.text, t.line, scope))
+            self._left -= len(scope.arrays.get(name, ()))
             scope.arrays[name] = (*(scope.all_of(name) or ()), *words) if "+" in token.text else words
             return name
         found = ASSIGNMENT.fullmatch(token.text)
@@ -263,6 +282,14 @@ class Shell:
         for word in words:
             if re.fullmatch(r"[A-Za-z_]\w*", word.text):
                 scope.assign(word.text, Word(unresolved(f"${word.text}"), word.line))
+
+    def _say_lost(self, name: str, line: int) -> None:
+        """Said once for lines that follow each other."""
+        if self._lost != line - 1:
+            what = f"`{name}` begins a command of its own, it is no part of the one before"
+            why = "the line before it does not end in `\\`, or a comment or a blank follows that"
+            self._say(what, line, why=why, do="end the line before with `\\` and nothing after it")
+        self._lost = line
 
     def _say(self, what: str, line: int, *, why: str = "", do: str) -> None:
         self.problems.append(Problem(what, where=f"{self.path}:{line}", why=why, do=do))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from launcher.model.launch import Unknown
+from launcher.model.launch import Launch, Unknown
 from launcher.model.profile import Setting, Settings
 from launcher.model.values import Json
 
@@ -14,6 +14,11 @@ ROLES = {"kv_producer": "prefill", "kv_consumer": "decode"}
 WITHIN = re.compile("Offloading|DecodeBench|SharedStorage|Example|SimpleCPU")
 """Connectors of vLLM that move nothing between a prefill and a decode instance: to slower memory, a disk, or
 nowhere (0.33.0, distributed/kv_transfer/kv_connector/factory.py)."""
+LEADERS = (
+    ("data-parallel-size", "data-parallel-address", "data-parallel-rpc-port"),
+    ("nnodes", "master-addr", "master-port"),
+)
+"""Flags that all processes of an instance share: how many they are, and where they meet."""
 SIDE = re.compile(r"(?<![a-z])(prefill|decode|producer|consumer)(?:er|r|s)?(?![a-z])")
 MEANING = {"prefill": "prefill", "producer": "prefill", "decode": "decode", "consumer": "decode"}
 
@@ -22,7 +27,7 @@ def side(flags: Settings, *, more_flags: bool, hints: Iterable[str]) -> tuple[st
     """(pool, disaggregated): the pool by the KV role, or by the nearest name that says one."""
     setting = flags.get(KV_TRANSFER)
     if setting is None:
-        return "", None if more_flags else False
+        return (by_name(hints), None) if more_flags else ("", False)
     if not isinstance(setting.value, dict):
         return by_name(hints), None
     connectors = [c for c in _connectors(setting.value) if not _within(c)]
@@ -91,14 +96,18 @@ def _number(setting: Setting) -> int | None:
     return int(str(text))
 
 
-def instance_key(flags: Settings) -> tuple[str, ...] | None:
+def instance_key(launch: Launch) -> str | None:
     """Launches with the same key are parts of one instance; None: it stands alone, or cannot be told."""
-    size, address = flags.get("data-parallel-size"), flags.get("data-parallel-address")
-    if address is not None and size is not None:
-        port = flags.get("data-parallel-rpc-port")
-        return ("dp", str(size.value), str(address.value), str(port.value) if port else "")
-    nnodes, master = flags.get("nnodes"), flags.get("master-addr")
-    if nnodes is not None and master is not None:
-        port = flags.get("master-port")
-        return ("nodes", str(nnodes.value), str(master.value), str(port.value) if port else "")
+    for words in LEADERS:
+        values = [launch.flags[word].value for word in words if word in launch.flags]
+        if len(values) >= 2 and words[1] in launch.flags and not any(isinstance(v, Unknown) for v in values):
+            return " ".join(filter(None, (launch.pool, *map(str, values))))
     return None
+
+
+def part_of_instance(launch: Launch) -> str:
+    """Which of its processes it is, by its rank; the leader may have none."""
+    ranks = (
+        launch.flags.get(name) for name in ("node-rank", "data-parallel-start-rank", "data-parallel-rank")
+    )
+    return next((str(rank.value) for rank in ranks if rank is not None), "0")

@@ -6,8 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from launcher.load.foreign.container import of_run
 from launcher.load.foreign.expand import Word
 from launcher.load.foreign.marks import bare, told
+from launcher.model.launch import Container
 
 MODULE = "vllm.entrypoints.openai.api_server"
 BEGINS = re.compile(r"\bvllm['\"]?\s+serve\b|vllm[./]entrypoints[./](openai[./]api_server|cli[./]main)")
@@ -94,8 +96,12 @@ LONE = frozenset(
 LONE |= frozenset({"no-healthcheck", "oom-kill-disable", "sig-proxy", "disable-content-trust", "help"})
 """Options of `docker run` that take no value."""
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
-IMAGE = re.compile(r"(?:.*/)?vllm-openai(?:-[\w.-]+)?(?::v?(\d+\.\d+\.\d+(?:\.post\d+|rc\d+)?)(?![\d.]).*)?")
-"""Images of the project itself: their entry point is the server, their tag vLLM's release."""
+IMAGE = re.compile(r"(?:.*/)?vllm-openai(?:-[\w.-]+)?(?::[\w.-]+)?")
+"""Its entry point is the server."""
+RELEASE = re.compile(
+    r"(?:(?:.*/)?vllm/)?vllm-openai(?:-[\w.-]+)?:v?(\d+\.\d+\.\d+(?:\.post\d+|rc\d+)?)(?![\d.]).*"
+)
+"""The project's own image, whose tag is vLLM's release; others count their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +119,7 @@ class Start:
     """Names around it, the nearest first."""
     contained: bool = False
     """In a container or on another host: it has no variables of the shell that starts it."""
+    container: Container | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,33 +143,40 @@ def begun(words: Sequence[Word]) -> Start | Text | None:
 
 
 def _plain(words: Sequence[Word], names: Sequence[str]) -> Start | Text | None:
-    for index, name in enumerate(names):
-        rest = words[index + 1 :]
-        following = [w.text for w in rest[:2]]
-        outside = _assigned(words[:index])
-        if name == "vllm" and following[:1] == ["serve"]:
-            return Start(tuple(rest[1:]), words[index].line, variables=outside)
-        if name == "-m" and following[:1] == [MODULE]:
-            return Start(tuple(rest[1:]), words[index].line, serve=False, variables=outside)
-        if name == "-m" and following == ["vllm.entrypoints.cli.main", "serve"]:
-            return Start(tuple(rest[2:]), words[index].line, variables=outside)
-        if words[index].text.endswith("vllm/entrypoints/openai/api_server.py"):
-            return Start(tuple(rest), words[index].line, serve=False, variables=outside)
-        if BEGINS.search(words[index].text) and SHELLS & set(names[:index]):
-            away = bool(ELSEWHERE & set(names[:index]))
-            outer = Start((), words[index].line, variables=outside, contained=away)
-            return Text(words[index].text, outer)
+    shells: set[str] = set()
+    for index, (word, name) in enumerate(zip(words, names, strict=True)):
+        length, serve = _door(words, names, index)
+        if length:
+            rest = tuple(words[index + length :])
+            return Start(rest, word.line, serve=serve, variables=_assigned(words[:index]))
+        if shells and BEGINS.search(word.text):
+            away = bool(ELSEWHERE & shells)
+            outer = Start((), word.line, variables=_assigned(words[:index]), contained=away)
+            return Text(word.text, outer)
+        shells |= {name} & SHELLS
     return None
+
+
+def _door(words: Sequence[Word], names: Sequence[str], at: int) -> tuple[int, bool]:
+    """How many words from `at` on call the server (0: none), and whether as `vllm serve`."""
+    following = [word.text for word in words[at + 1 : at + 3]]
+    if names[at] == "vllm" and following[:1] == ["serve"]:
+        return 2, True
+    if names[at] == "-m" and following == ["vllm.entrypoints.cli.main", "serve"]:
+        return 3, True
+    if names[at] == "-m" and following[:1] == [MODULE]:
+        return 2, False
+    return (1, False) if words[at].text.endswith("vllm/entrypoints/openai/api_server.py") else (0, False)
 
 
 def release(image: str) -> str:
     """vLLM's release by the tag of an image; empty if it does not say.
 
-    >>> release("vllm/vllm-openai:v0.14.1-cu130"), release("ghcr.io/llm-d/llm-d-cuda:v0.5.0")
+    >>> release("vllm/vllm-openai:v0.14.1-cu130"), release("lmcache/vllm-openai:v0.3.1")
     ('0.14.1', '')
     """
-    found = IMAGE.fullmatch(image.partition("@")[0])
-    return (found[1] or "") if found else ""
+    found = RELEASE.fullmatch(image.partition("@")[0])
+    return found[1] if found else ""
 
 
 def serves(image: str) -> bool:
@@ -185,6 +199,7 @@ def _contained(words: Sequence[Word]) -> Start | Text | None:
     """`run OPTIONS IMAGE ARGUMENTS`: variables, name and image."""
     variables: dict[str, Word] = {}
     more, entry, hints, at = False, False, [], 1
+    options: list[tuple[str, str]] = []
     while at < len(words) and words[at].text.startswith("-"):
         option, joined, value = words[at].text.lstrip("-").partition("=")
         lone = option in LONE or (not words[at].text.startswith("--") and set(option) <= set("ditPq"))
@@ -196,6 +211,7 @@ def _contained(words: Sequence[Word]) -> Start | Text | None:
         more |= option == "env-file"
         entry |= option == "entrypoint" and _base(value) not in ("vllm", "")
         hints += [value] if option in ("name", "hostname", "h") else []
+        options.append((option, value))
         at += 1
     if at >= len(words):
         return None
@@ -206,6 +222,7 @@ def _contained(words: Sequence[Word]) -> Start | Text | None:
     found = _plain(rest, [_base(w.text) for w in rest])
     outside = Start((), words[0].line, image=image if told(image) else "", hints=tuple(hints))
     outside = replace(outside, variables=variables, more_variables=more, contained=True)
+    outside = replace(outside, container=of_run(options, outside.image))
     if isinstance(found, Start):
         return merge(outside, found)
     return None if found is None else Text(found.text, merge(outside, found.start))
@@ -220,6 +237,7 @@ def merge(outside: Start, inside: Start) -> Start:
         image=inside.image or outside.image,
         hints=(*inside.hints, *outside.hints),
         contained=outside.contained or inside.contained,
+        container=inside.container or outside.container,
     )
 
 

@@ -16,6 +16,11 @@ def is_template(text: str) -> bool:
     return re.search(r"\{\{-?\s*[.$A-Za-z(/]", text) is not None
 
 
+def branches(text: str) -> bool:
+    """Does it decide, so that not all that stands in it comes together?"""
+    return re.search(r"(?:\{\{-?|\{%-?)\s*(?:if|else|range|with|for)\b", text) is not None
+
+
 def without_template(text: str) -> str:
     """The text with what a template would fill in marked as unknown; line by line as before.
 
