@@ -29,13 +29,14 @@ def status(
     from launcher.cli.context import connected, deployment_of, read_wanted
     from launcher.cli.output import choose
     from launcher.flows import status as flow
+    from launcher.flows.drained import respecting
 
     view = choose(json_lines=json_lines)
     wanted = read_wanted(inventory, data_dir)
-    deployment = deployment_of(wanted)
+    deployment_of(wanted)
     with connected(wanted) as fleet:
         while True:
-            now = flow.status(fleet, wanted, deployment)
+            now = flow.status(fleet, wanted, deployment_of(respecting(fleet, wanted)))
             view.status(now)
             if not watch:
                 break

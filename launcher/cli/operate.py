@@ -41,16 +41,19 @@ def plan(
         from launcher.cli.output import choose
         from launcher.execute.saved import saved_text
         from launcher.flows import plan as flow
+        from launcher.flows.drained import respecting
 
         view = choose(json_lines=json_lines, verbose=verbose)
         remark = remark_of(wanted, data_dir)
-        here = flow.limited(wanted, limit_of(wanted, limit, view).hosts)
+        hosts = limit_of(wanted, limit, view).hosts
         if connections is None:
+            here = flow.limited(wanted, hosts)
             planned = flow.plan_offline(here)
         else:
             with connected(wanted, over=connections) as fleet:
+                here = flow.limited(respecting(fleet, wanted), hosts)
                 planned = flow.plan(fleet, here)
-    view.plan(planned, title=title(wanted), remark=remark)
+    view.plan(planned, title=title(wanted), remark=remarks(remark, drained_lines(here)))
     if offline:
         view.offline(here)
     if out:
@@ -90,6 +93,7 @@ def up(
         from launcher.cli.running import Running
         from launcher.execute.saved import refuse_if_moved
         from launcher.flows import up as flow
+        from launcher.flows.drained import respecting
 
         view = choose(json_lines=json_lines, verbose=verbose)
         remark = remark_of(wanted, data_dir)
@@ -98,7 +102,7 @@ def up(
             interrupt = Interrupt(run.left)
 
             def approve(planned: Plan) -> bool:
-                view.plan(planned, title=title(wanted), remark=remark)
+                view.plan(planned, title=title(wanted), remark=remarks(remark, drained_lines(wanted)))
                 if saved_plan is not None:
                     refuse_if_moved(saved_plan, planned, path=str(saved))
                 if planned and not (yes or saved) and not asked("Apply?"):
@@ -108,6 +112,7 @@ def up(
                 return True
 
             with connected(wanted, over=connections, run_id=run.id, lock=limited.hosts) as fleet:
+                wanted = respecting(fleet, wanted)
                 about = flow.Run(run.id, run.listen, run.journal.save_log, interrupt)
                 result = flow.up(fleet, wanted, limited, approve, about)
             run.ended(result.exit_code, result.problems)
@@ -176,6 +181,16 @@ def remark_of(wanted: Wanted, data_dir: Path | None) -> str:
     from launcher.flows.lint import judged
 
     return warning_line(judged(wanted, data_dir=data_dir), wanted.wish.inventory.path)
+
+
+def drained_lines(wanted: Wanted) -> str:
+    """What is drained, a line each."""
+    return "\n".join(str(drained) for drained in (wanted.deployment.drained if wanted.deployment else ()))
+
+
+def remarks(*texts: str) -> str:
+    """Those that say something, a line each."""
+    return "\n".join(text for text in texts if text)
 
 
 def title(wanted: Wanted) -> str:

@@ -10,7 +10,7 @@ from itertools import groupby
 from launcher.cli.words import count, host_range
 from launcher.model.plan import Change, Plan
 from launcher.model.wish import Wanted
-from launcher.steps import unit
+from launcher.steps import turns, unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +77,25 @@ def summary(plan: Plan) -> str:
     return ", ".join(words) + "."
 
 
+def unit_texts(want: object) -> Iterator[unit.Params]:
+    """The units whose text a step writes."""
+    if isinstance(want, turns.Params):
+        yield from (slot.unit for slot in want.slots)
+    elif isinstance(want, unit.Params) and want.content:
+        yield want
+
+
 def offline_lines(wanted: Wanted) -> Iterator[str]:
     """Every unit's text and every command line, by host."""
     for host, steps in wanted.steps.items():
         for step in steps:
-            if isinstance(step.want, unit.Params) and step.want.content:
-                yield f"\n# {host}: {step.want.name}"
-                yield step.want.content.rstrip()
+            for text in unit_texts(step.want):
+                yield f"\n# {host}: {text.name}"
+                yield text.content.rstrip()
     deployment = wanted.deployment
     for process in (p for i in (deployment.instances if deployment else ()) for p in i.processes):
         yield f"\n# {process.host}: {process.instance}"
         yield shlex.join(process.argv())
     for router in deployment.routers if deployment else ():
-        yield f"\n# {router.host}: router"
+        yield f"\n# {router.host}: router {router.slot}"
         yield shlex.join(router.argv())

@@ -73,18 +73,21 @@ def entrance_lines(status: Status) -> Iterator[str]:
         yield from (f"users   {p.host}  {p.instance}  {url} {answers}" for url in p.urls)
     for r in status.routers:
         pools = ", ".join(f"{pool} {good}/{total}" for pool, (good, total) in r.pools.items()) or "no answer"
-        yield f"router  {r.host}  {r.active}  {'ready' if r.ready else 'not ready'}  {pools}"
+        part = "users reach it" if r.reached else "stands by"
+        yield f"router  {r.host}  {r.slot} {r.active}  {'ready' if r.ready else 'not ready'}  {pools}  {part}"
         yield from (f"        worker {url} unhealthy" for url, healthy in r.workers.items() if not healthy)
-        answers = "answers" if r.front_answers else "does not answer"
-        yield f"front   {r.host}  {r.front_active}  {r.front_url} {answers}"
         if r.note:
             yield f"        {r.note}"
+    for f in status.fronts:
+        yield f"front   {f.host}  {f.active}  {f.url} {'answers' if f.answers else 'does not answer'}"
+    yield from (str(drained) for drained in status.drained)
 
 
 def verdict(status: Status) -> str:
     """What is not up, or that all is."""
     down = [f"{p.instance} on {p.host}" for p in status.processes if not p.up]
-    down += [f"router on {r.host}" for r in status.routers if not r.up]
+    down += [f"router {r.slot} on {r.host}" for r in status.routers if not r.up]
+    down += [f"front on {f.host}" for f in status.fronts if not f.up]
     if down:
         return f"not up: {', '.join(down)}"
     things = count(len(status.processes), "process").replace("processs", "processes")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from launcher.execute.hands import Hands
 from launcher.execute.hosts import by_host, round_of
-from launcher.execute.instances import start_instances
+from launcher.execute.instances import await_started, start_instances
 from launcher.execute.observe import Observed, observe
 from launcher.execute.outcome import Outcome
 from launcher.execute.planner import make_plan
@@ -69,6 +69,10 @@ def _run_stage(progress: Progress, stage: Stage, changes: tuple[Change, ...]) ->
     if not changes:
         return
     progress.listener(Event("stage-started", stage, subject=stage))
+    if stage == "router":
+        await_started(progress)
+        if _too_few(progress):
+            return
     steps = [c for c in changes if not c.instance]
     progress.done.extend(round_of(progress, by_host(steps)))
     start_instances(progress, progress.left(c for c in changes if c.instance))

@@ -44,6 +44,14 @@ def _wave(progress: Progress, wave: Sequence[Instance], changes: Sequence[Change
         _stop_lost(progress, wave, {c.instance for c in starts})
 
 
+def await_started(progress: Progress) -> None:
+    """Wait for the instances that this run has not started: one that was killed may have, a moment ago, and a
+    router is asked for an answer before users are sent to it."""
+    seen = {c.instance for c in progress.done}
+    lost = progress.lost_instances
+    _await_ready(progress, [i for i in progress.instances if i.name not in seen and i.name not in lost])
+
+
 def _await_ready(progress: Progress, instances: Sequence[Instance]) -> None:
     if not instances:
         return

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.plan import Action, Change, Op
 from launcher.model.role import Step
-from launcher.steps import unit
+from launcher.steps import turns, unit
 
 UNITS_OF_OURS = Probe("units", ("dsv32-*.service",))
 JOBS = "dsv32-job-"
@@ -19,7 +19,7 @@ def orphans(host: str, steps: Iterable[Step], facts: Facts) -> Iterator[Change]:
     names = facts[UNITS_OF_OURS]
     if isinstance(names, Unknown):
         return
-    wanted = {step.want.name for step in steps if isinstance(step.want, unit.Params)}
+    wanted = {name for step in steps for name in _units_of(step.want)}
     for name in sorted(names):
         if name in wanted or name.startswith(JOBS):
             continue
@@ -38,3 +38,9 @@ def orphans(host: str, steps: Iterable[Step], facts: Facts) -> Iterator[Change]:
                 Op("units", {"reload": True}),
             ),
         )
+
+
+def _units_of(want: object) -> tuple[str, ...]:
+    if isinstance(want, turns.Params):
+        return tuple(slot.name for slot in want.slots)
+    return (want.name,) if isinstance(want, unit.Params) else ()

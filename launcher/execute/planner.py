@@ -29,7 +29,8 @@ def make_plan(wanted: Wanted, observed: Observed) -> Plan:
     changes: list[Change] = []
     for host, facts in observed.facts.items():
         steps = wanted.steps[host]
-        changes.extend(orphans(host, steps, facts))
+        if wanted.whole:
+            changes.extend(orphans(host, steps, facts))
         for step in steps:
             changes.extend(bind(step, draft) for draft in KINDS[step.kind].changes(step.want, facts))
     changes.extend(list(_peers(wanted, observed, changes)))

@@ -24,10 +24,11 @@ def units_to_stop(wanted: Wanted, limit: Limit) -> tuple[tuple[Unit, ...], ...]:
 
     An instance stops on all its hosts; a router only where its host was named.
     """
-    routers = [r for r in wanted.deployment.routers if r.host in limit.named] if wanted.deployment else []
+    routers = wanted.deployment.routers if wanted.deployment else ()
+    fronts = wanted.deployment.fronts if wanted.deployment else ()
     return (
-        tuple(Unit(r.host, r.front_unit, "front") for r in routers),
-        tuple(Unit(r.host, r.unit, "router") for r in routers),
+        tuple(Unit(f.host, f.unit, "front") for f in fronts if f.host in limit.named),
+        tuple(Unit(r.host, r.unit, "router") for r in routers if r.host in limit.named),
         tuple(Unit(p.host, p.unit, i.name) for i in limit.instances for p in i.processes),
     )
 

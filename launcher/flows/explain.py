@@ -122,9 +122,8 @@ def _router(router: RouterProcess) -> Iterator[Section]:
 
 def _fronts(deployment: Deployment, subject: str) -> Iterator[Section]:
     if subject == "front":
-        for router in deployment.routers:
-            url = Line("url", router.endpoint("front").urls()[0])
-            yield Section(f"front on {router.host}, {router.front_unit}", (url,))
+        for front in deployment.fronts:
+            yield Section(f"front on {front.host}, {front.unit}", (Line("url", front.url),))
 
 
 def _host(wanted: Wanted, subject: str) -> Iterator[Section]:
@@ -146,7 +145,8 @@ def _listening(deployment: Deployment) -> Iterator[tuple[str, Endpoint]]:
     for process in (p for i in deployment.instances for p in i.processes):
         yield from ((process.instance, e) for e in process.endpoints)
     for router in deployment.routers:
-        yield from (("router", e) for e in router.endpoints)
+        yield from ((f"router {router.slot}", e) for e in router.endpoints)
+    yield from (("front", front.endpoint) for front in deployment.fronts)
 
 
 def _port(deployment: Deployment, subject: str) -> Iterator[Section]:
@@ -167,7 +167,7 @@ def _setting(wanted: Wanted, deployment: Deployment, subject: str) -> Iterator[S
     flags = {f"--{no}{name}" for name in names for no in ("", "no-")}
     everything: list[tuple[str, Process | RouterProcess]] = [
         *((f"{p.host} {p.instance}", p) for i in deployment.instances for p in i.processes),
-        *((f"{r.host} router", r) for r in deployment.routers),
+        *((f"{r.host} router {r.slot}", r) for r in deployment.routers),
     ]
     lines = [
         *(Line(n, _said(a), a.source) for n, p in everything for a in p.arguments if a.flag in flags),

@@ -8,14 +8,17 @@ from dataclasses import dataclass, replace
 from launcher.health.errors import Line, first_error, last_start, systemd_pid, told_by_systemd
 from launcher.health.hands import Hands, look_within_s
 from launcher.health.state import (
+    FrontState,
     ProcessState,
     RouterState,
+    front_questions,
+    front_state,
     process_questions,
     process_state,
     router_questions,
     router_state,
 )
-from launcher.model.deployment import Deployment
+from launcher.model.deployment import Deployment, Drained
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.problem import Problem
 from launcher.model.profile import Engine, RouterKind
@@ -33,11 +36,14 @@ class Status:
     cluster: str
     processes: tuple[ProcessState, ...]
     routers: tuple[RouterState, ...]
+    fronts: tuple[FrontState, ...] = ()
+    drained: tuple[Drained, ...] = ()
 
     @property
     def serving(self) -> bool:
         """Everything is up."""
-        return all(p.up for p in self.processes) and all(r.up for r in self.routers)
+        routers = all(r.up for r in self.routers) and all(f.up for f in self.fronts)
+        return routers and all(p.up for p in self.processes)
 
 
 def status(fleet: Hands, wanted: Wanted, deployment: Deployment) -> Status:
@@ -54,12 +60,15 @@ def status(fleet: Hands, wanted: Wanted, deployment: Deployment) -> Status:
         for p in i.processes
     )
     routers = tuple(
-        router_state(
-            r, answered(answers[r.host], r.host, router_questions(r, profile.router)), profile.router
-        )
+        router_state(r, answered(answers[r.host], r.host, router_questions(r)), profile.router)
         for r in deployment.routers
     )
-    return Status(deployment.cluster, with_reasons(fleet, processes, profile.engine), routers)
+    fronts = tuple(
+        front_state(f, answered(answers[f.host], f.host, front_questions(f, profile.router)), profile.router)
+        for f in deployment.fronts
+    )
+    told = with_reasons(fleet, processes, profile.engine)
+    return Status(deployment.cluster, told, routers, fronts, deployment.drained)
 
 
 def questions(deployment: Deployment, engine: Engine, router: RouterKind) -> Mapping[str, tuple[Probe, ...]]:
@@ -69,7 +78,9 @@ def questions(deployment: Deployment, engine: Engine, router: RouterKind) -> Map
         for process in instance.processes:
             asked.setdefault(process.host, {}).update(dict.fromkeys(process_questions(process, engine)))
     for r in deployment.routers:
-        asked.setdefault(r.host, {}).update(dict.fromkeys(router_questions(r, router)))
+        asked.setdefault(r.host, {}).update(dict.fromkeys(router_questions(r)))
+    for f in deployment.fronts:
+        asked.setdefault(f.host, {}).update(dict.fromkeys(front_questions(f, router)))
     return {host: tuple(probes) for host, probes in asked.items()}
 
 

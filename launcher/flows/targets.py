@@ -23,7 +23,7 @@ def all_units(deployment: Deployment) -> tuple[Unit, ...]:
     """Every unit that serves: engines, then routers and fronts."""
     engines = [Unit(p.host, p.unit, i.name) for i in deployment.instances for p in i.processes]
     routers = [Unit(r.host, r.unit, "router") for r in deployment.routers]
-    fronts = [Unit(r.host, r.front_unit, "front") for r in deployment.routers]
+    fronts = [Unit(f.host, f.unit, "front") for f in deployment.fronts]
     return (*engines, *routers, *fronts)
 
 

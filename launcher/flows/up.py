@@ -99,20 +99,21 @@ def verify(fleet: Hands, wanted: Wanted, limit: Limit, outcome: Outcome, run: Ru
     if wanted.deployment is None:
         return ()
     from launcher.health.canary import canary
-    from launcher.health.router import await_router
+    from launcher.health.router import await_routers
 
     started = [i for i in limit.instances if outcome.instances.get(i.name) is None]
     findings = readiness(fleet, wanted, started, run)
     serving = frozenset(f.subject for f in findings if f.problem is None)
-    if run.interrupted() or limit.left_out or not all_sides(wanted.deployment, serving):
+    reached = serving - {d.instance for d in wanted.deployment.drained}
+    if run.interrupted() or limit.left_out or not all_sides(wanted.deployment, reached):
         return findings
     routers = tuple(
-        finding(f"router@{r.host}", "answers", await_router(fleet, wanted, r, run.listener))
-        for r in wanted.deployment.routers
+        finding(f"router@{f.host}", "answers", await_routers(fleet, wanted, f, run.listener))
+        for f in wanted.deployment.fronts
     )
     if any(f.problem for f in routers):
         return (*findings, *routers)
-    pairs = canary(fleet, wanted, run.listener, serving=serving, nonce=run.id)
+    pairs = canary(fleet, wanted, run.listener, serving=reached, nonce=run.id)
     if any(f.problem for f in pairs):  # an engine that died of its first request says more than the router
         findings = readiness(fleet, wanted, started, run)
         serving = frozenset(f.subject for f in findings if f.problem is None)

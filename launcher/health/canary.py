@@ -102,14 +102,13 @@ def ask_alone(it: Canary, process: Answering, url: str, turn: int) -> Finding:
 
 def through_router(it: Canary, pairs: Pairs) -> tuple[Pairs, Problem | None]:
     """Ask the front until every pair was seen or the turns are over; a request that fails ends it."""
-    router = it.deployment.routers[0]
-    front = router.endpoint("front").urls()[0]
+    front = it.deployment.fronts[0]
     before = readings(it)
     for turn in range(turns_per_pair * len(pairs.seen)):
         if not pairs.unseen:
             break
-        reply = send(it.fleet, router.host, front, it.body(turn))
-        if problem := wrong(reply, front, router.host):
+        reply = send(it.fleet, front.host, front.url, it.body(turn))
+        if problem := wrong(reply, front.url, front.host):
             return pairs, problem
         before, moved = settle(it, pairs, before)
         if not moved:

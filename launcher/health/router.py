@@ -1,12 +1,21 @@
-"""await_router: a router and its front, watched until both answer; the front's answer is what users get."""
+"""await_routers: the routers and the front of a host, watched until all answer; what the front says is what
+users get."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 from launcher.health.hands import Hands, look_within_s
-from launcher.health.state import RouterState, router_questions, router_state
-from launcher.model.deployment import RouterProcess
+from launcher.health.state import (
+    FrontState,
+    RouterState,
+    front_questions,
+    front_state,
+    router_questions,
+    router_state,
+)
+from launcher.model.deployment import Deployment, Front
 from launcher.model.problem import Problem
 from launcher.model.profile import RouterKind
 from launcher.model.run import Event, Listener
@@ -17,54 +26,64 @@ within_s = 60.0
 poll_every_s = 1.0
 
 
-def await_router(fleet: Hands, wanted: Wanted, router: RouterProcess, listener: Listener) -> Problem | None:
-    """Watch until the router has a healthy worker in each pool and the front passes that on; None then."""
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """What a host that routes said of itself."""
+
+    routers: tuple[RouterState, ...]
+    front: FrontState
+
+    @property
+    def failed(self) -> bool:
+        """A unit is down for good; one that systemd restarts says `activating`."""
+        return "failed" in (self.front.active, *(r.active for r in self.routers))
+
+
+def await_routers(fleet: Hands, wanted: Wanted, front: Front, listener: Listener) -> Problem | None:
+    """Watch until both routers have a healthy worker in each pool and the front passes that on; None then."""
     kind = wanted.wish.profile.router
     assert kind is not None, "a router has a kind"
+    assert wanted.deployment is not None, "a router belongs to a deployment"
     start_s = time.monotonic()
     while True:
-        state, silence = look(fleet, router, kind)
-        if state and state.up:
-            listener(Event("ready", f"answers at {state.front_url}", router.host, "router"))
+        seen = look(fleet, wanted.deployment, front, kind)
+        problem = seen if isinstance(seen, Problem) else wrong_with(seen)
+        if problem is None:
+            listener(Event("ready", f"answers at {front.url}", front.host, "router"))
             return None
-        waited_s = time.monotonic() - start_s
-        if (state and died(state)) or waited_s > within_s:
-            return problem_of(router, state, silence, waited_s)
+        if (isinstance(seen, Entrance) and seen.failed) or time.monotonic() - start_s > within_s:
+            return problem
         time.sleep(poll_every_s)
 
 
-def look(fleet: Hands, router: RouterProcess, kind: RouterKind) -> tuple[RouterState | None, str]:
-    """The router's state now, or why it could not be asked."""
-    facts = fleet.ask({router.host: router_questions(router, kind)}, within_s=look_within_s)[router.host]
+def look(fleet: Hands, deployment: Deployment, front: Front, kind: RouterKind) -> Entrance | Problem:
+    """The state of a front and its routers now, or why they could not be asked."""
+    routers = tuple(r for r in deployment.routers if r.host == front.host)
+    asked = (*(q for r in routers for q in router_questions(r)), *front_questions(front, kind))
+    facts = fleet.ask({front.host: tuple(dict.fromkeys(asked))}, within_s=look_within_s)[front.host]
     if isinstance(facts, Problem):
-        return None, facts.what
-    return router_state(router, facts, kind), ""
+        what = f"router on {front.host} could not be asked"
+        return Problem(what, front.host, facts.what, "dsv32-launch status")
+    states = tuple(router_state(r, facts, kind) for r in routers)
+    return Entrance(states, front_state(front, facts, kind))
 
 
-def died(state: RouterState) -> bool:
-    """One of the two units is down for good; a unit that systemd restarts says `activating`."""
-    return "failed" in (state.active, state.front_active)
-
-
-def problem_of(router: RouterProcess, state: RouterState | None, silence: str, waited_s: float) -> Problem:
-    """What keeps this router from serving, the first link of the chain that is broken."""
-    where = f"{router.host}, unit {router.unit}"
-    do = "dsv32-launch logs router"
-    if state is None:
-        return Problem(f"router on {router.host} could not be asked", where, silence, "dsv32-launch status")
-    if state.active != "active":
-        return Problem(f"router on {router.host} is {state.active}, not active", where, "", do)
-    if not state.ready:
-        told = ", ".join(f"{pool} {good} of {total} healthy" for pool, (good, total) in state.pools.items())
-        what = f"router on {router.host} is not ready after {waited_s:.0f} s"
-        return Problem(what, where, told or "its readiness address does not answer", do)
-    where = f"{router.host}, unit {router.front_unit}"
-    if state.front_active != "active":
-        return Problem(
-            f"front on {router.host} is {state.front_active}, not active",
-            where,
-            "",
-            "dsv32-launch logs front",
-        )
-    what = f"front on {router.host} does not answer at {state.front_url} after {waited_s:.0f} s"
-    return Problem(what, where, "the router behind it is ready", "dsv32-launch logs front")
+def wrong_with(seen: Entrance) -> Problem | None:
+    """The first link of the chain that is broken; None where all hold."""
+    for router in seen.routers:
+        where, do = f"{router.host}, unit {router.unit}", "dsv32-launch logs router"
+        name = f"router {router.slot} on {router.host}"
+        if router.active != "active":
+            return Problem(f"{name} is {router.active}, not active", where, "", do)
+        if not router.ready:
+            told = ", ".join(f"{p} {good} of {total} healthy" for p, (good, total) in router.pools.items())
+            what = f"{name} is not ready after {within_s:.0f} s"
+            return Problem(what, where, told or "its readiness address does not answer", do)
+    front = seen.front
+    where, do = f"{front.host}, unit {front.unit}", "dsv32-launch logs front"
+    if front.active != "active":
+        return Problem(f"front on {front.host} is {front.active}, not active", where, "", do)
+    if not front.answers:
+        what = f"front on {front.host} does not answer at {front.url} after {within_s:.0f} s"
+        return Problem(what, where, "the routers behind it are ready", do)
+    return None

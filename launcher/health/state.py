@@ -1,4 +1,4 @@
-"""ProcessState, RouterState: what serves at this moment, out of one host's answers; knows no transport."""
+"""ProcessState, RouterState, FrontState: what serves now, out of one host's answers; knows no transport."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from launcher.health.metrics import Reading, by_label, read
-from launcher.model.deployment import Process, RouterProcess
+from launcher.model.deployment import Front, Process, RouterProcess
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.profile import Engine, RouterKind
 
 answer_within_s = 5
 # where an instance's processes find each other; closed once they have (seen with vLLM 0.32)
 open_at_start_only = "rpc"
+# names in its first line which of its two routers a host's front sends users to
+chosen = Probe("read", ("/etc/dsv32/routers.cfg", 4096))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +65,14 @@ class ProcessState:
 
 @dataclass(frozen=True, slots=True)
 class RouterState:
-    """The router and the front of one host."""
+    """One of the two routers of a host."""
 
     host: str
     unit: str
+    slot: str
     active: str
-    front_unit: str
-    front_active: str
-    front_url: str
-    front_answers: bool
+    reached: bool
+    """Users reach this one; the other one stands by."""
     ready: bool
     pools: Mapping[str, tuple[int, int]]
     """Pool → its workers that the router finds healthy, and all of them."""
@@ -81,8 +82,25 @@ class RouterState:
 
     @property
     def up(self) -> bool:
-        """Both run, the front answers and the router has someone to send requests to."""
-        return self.active == self.front_active == "active" and self.front_answers and self.ready
+        """It runs and has someone to send requests to."""
+        return self.active == "active" and self.ready
+
+
+@dataclass(frozen=True, slots=True)
+class FrontState:
+    """The front of one host."""
+
+    host: str
+    unit: str
+    active: str
+    url: str
+    answers: bool
+    """Asked for the router's readiness, it passes on a good answer."""
+
+    @property
+    def up(self) -> bool:
+        """It runs and answers."""
+        return self.active == "active" and self.answers
 
 
 def get(url: str) -> Probe:
@@ -96,16 +114,20 @@ def process_questions(process: Process, engine: Engine) -> tuple[Probe, ...]:
     return (Probe("unit", (process.unit,)), Probe("listen"), *(get(page) for page in pages))
 
 
-def router_questions(router: RouterProcess, kind: RouterKind) -> tuple[Probe, ...]:
+def router_questions(router: RouterProcess) -> tuple[Probe, ...]:
     """All that one look at a router asks its host."""
-    units = (Probe("unit", (unit,)) for unit in (router.unit, router.front_unit))
-    return (*units, *(get(page) for page in router_pages(router, kind)))
+    return (Probe("unit", (router.unit,)), chosen, *(get(page) for page in router_pages(router)))
 
 
-def router_pages(router: RouterProcess, kind: RouterKind) -> tuple[str, str, str]:
-    """Where the router says whether it is ready, its metrics, and the same question asked of the front."""
-    own, metrics, front = (router.endpoint(n).urls()[0] for n in ("router", "router-metrics", "front"))
-    return own + kind.ready_path, metrics + "/metrics", front + kind.ready_path
+def router_pages(router: RouterProcess) -> tuple[str, str]:
+    """Where the router says whether it is ready, and its metrics."""
+    own, metrics = (router.endpoint(n).urls()[0] for n in ("router", "router-metrics"))
+    return own + router.ready_path, metrics + "/metrics"
+
+
+def front_questions(front: Front, kind: RouterKind) -> tuple[Probe, ...]:
+    """All that one look at a front asks its host."""
+    return (Probe("unit", (front.unit,)), get(front.url + kind.ready_path))
 
 
 def api_urls(process: Process) -> tuple[str, ...]:
@@ -175,24 +197,29 @@ def load(name: str, rank: str, reading: Reading) -> RankLoad:
 
 
 def router_state(router: RouterProcess, facts: Facts, kind: RouterKind) -> RouterState:
-    """What the answers say about a router and its front."""
-    units = [facts[Probe("unit", (unit,))] for unit in (router.unit, router.front_unit)]
-    silent = next((u.reason for u in units if isinstance(u, Unknown)), "")
-    active = ["unknown" if isinstance(u, Unknown) else u["active"] for u in units]
-    ready, metrics, front = (facts[get(page)] for page in router_pages(router, kind))
+    """What the answers say about a router."""
+    unit = facts[Probe("unit", (router.unit,))]
+    told = facts[chosen]
+    ready, metrics = (facts[get(page)] for page in router_pages(router))
+    text = "" if isinstance(told, Unknown) else told.get("text", "")
     return RouterState(
         host=router.host,
         unit=router.unit,
-        active=active[0],
-        front_unit=router.front_unit,
-        front_active=active[1],
-        front_url=router.endpoint("front").urls()[0],
-        front_answers=status(front) == 200,
+        slot=router.slot,
+        active="unknown" if isinstance(unit, Unknown) else unit["active"],
+        reached=text.startswith(f"# users reach router {router.slot}\n"),
         ready=status(ready) == 200,
         pools=healthy_of_all(ready),
         workers=workers(metrics, kind),
-        note=silent,
+        note=unit.reason if isinstance(unit, Unknown) else "",
     )
+
+
+def front_state(front: Front, facts: Facts, kind: RouterKind) -> FrontState:
+    """What the answers say about a front."""
+    unit, page = (facts[question] for question in front_questions(front, kind))
+    active = "unknown" if isinstance(unit, Unknown) else unit["active"]
+    return FrontState(front.host, front.unit, active, front.url, answers=status(page) == 200)
 
 
 def healthy_of_all(answer: Any) -> Mapping[str, tuple[int, int]]:

@@ -1,14 +1,17 @@
-"""Deployment, Instance, Process, Rank, Endpoint: what serves where; knows no step, no file."""
+"""Deployment, Instance, Process, Rank, Endpoint, routers and fronts: what serves where; knows no step."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal, TypeAlias
 
 from launcher.model.inventory import Paths
 from launcher.model.profile import EnginePool, Setting, Style
 
+Slot: TypeAlias = Literal["a", "b"]
+SLOTS: tuple[Slot, ...] = ("a", "b")
 EndpointName: TypeAlias = Literal["api", "rpc", "kv", "supervisor", "router", "router-metrics", "front"]
 
 
@@ -99,15 +102,22 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class RouterProcess:
-    """The router (and the front before it) on one host."""
+    """One of the two routers of a host. Requests go to one of them; the other one stands by, and takes over
+    where the first is to change or has died."""
 
     host: str
+    slot: Slot
     unit: str
-    front_unit: str
+    """`dsv32-router-a.service`."""
     endpoints: tuple[Endpoint, ...]
+    workers: tuple[str, ...]
+    """Instances that it sends requests to."""
     command: tuple[str, ...]
     arguments: tuple[Argument, ...]
     environment: Mapping[str, Setting]
+    ready_path: str
+    finish_within_s: int
+    """Seconds that running requests get when it is replaced."""
 
     def argv(self) -> tuple[str, ...]:
         """The whole command line."""
@@ -116,6 +126,34 @@ class RouterProcess:
     def endpoint(self, name: EndpointName) -> Endpoint:
         """The one endpoint of that name."""
         return next(e for e in self.endpoints if e.name == name)
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """HAProxy on one host, at the address that users get, before the two routers of that host."""
+
+    host: str
+    unit: str
+    endpoint: Endpoint
+
+    @property
+    def url(self) -> str:
+        """Where users come in."""
+        return self.endpoint.urls()[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """An instance that an operator took out of the routers' hands, until somebody gives it back."""
+
+    instance: str
+    who: str
+    when: str
+    """UTC, ISO 8601."""
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.instance} is drained: {self.why} ({self.who}, {self.when})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +169,15 @@ class Deployment:
     paths: Paths
     instances: tuple[Instance, ...]
     routers: tuple[RouterProcess, ...]
+    """Host by host, its two one after the other."""
+    fronts: tuple[Front, ...] = ()
+    drained: tuple[Drained, ...] = ()
+    """Instances that operators keep away from requests."""
+
+    @property
+    def drained_text(self) -> str:
+        """What is drained, as JSON for the hosts that route."""
+        return json.dumps([asdict(d) for d in self.drained], indent=1) + "\n"
 
     def instance(self, name: str) -> Instance:
         """The instance of that name; KeyError if there is none."""

@@ -168,8 +168,9 @@ class RouterLayout:
     """The router and the front before it."""
 
     port: Port = 30000
-    """vllm-router's own port; only the front uses it."""
+    """vllm-router's own port, and the next one for the second router of the host; only fronts use them."""
     metrics_port: Port = 29000
+    """The same for their metrics: this port and the next one."""
     front_port: Port = 8080
     """HAProxy's port: the address users get."""
     settings: Settings = field(default_factory=dict)
@@ -241,6 +242,8 @@ class RouterKind:
     prefill_flag: str
     decode_flag: str
     ready_path: str
+    finish_within_s: Annotated[int, Ge(1), Le(900)] = 300
+    """Seconds that running requests get when a router is replaced; it is killed then."""
     settings: Settings = field(default_factory=dict)
     does: Mapping[str, str] = field(default_factory=dict)
     """Flag → one sentence, in our words: what the router does with it. For `explain`."""

@@ -78,6 +78,34 @@ def text_of(path: str) -> str:
         return ""
 
 
+def http_answer(method: str, url: str, body: str, headers: Any, within_s: float) -> dict[str, Any]:
+    """{status, body, seconds}, or {error}."""
+    import http.client
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    began = time.monotonic()
+    link = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=within_s)
+    try:
+        target = (parts.path or "/") + ("?" + parts.query if parts.query else "")
+        link.request(method, target, body=body.encode() or None, headers=dict(headers))
+        answer = link.getresponse()
+        text = b""
+        while True:
+            if time.monotonic() - began > within_s:
+                return {"error": f"no whole answer within {within_s} s"}
+            piece = answer.read1(KEPT_OUTPUT)
+            if not piece:
+                break
+            text += piece
+    except (OSError, http.client.HTTPException) as problem:
+        return {"error": spoken(problem)}
+    finally:
+        link.close()
+    took = round(time.monotonic() - began, 3)
+    return {"status": answer.status, "body": text.decode("utf-8", "replace"), "seconds": took}
+
+
 class Runner:
     """Starts programs, each in a session of its own, and ends them at their deadline or with the agent."""
 
@@ -370,30 +398,7 @@ class Probes:
         ]
 
     def http(self, method: str, url: str, body: str, headers: Any, within_s: float) -> dict[str, Any]:
-        import http.client
-        from urllib.parse import urlsplit
-
-        parts = urlsplit(url)
-        began = time.monotonic()
-        link = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=within_s)
-        try:
-            target = (parts.path or "/") + ("?" + parts.query if parts.query else "")
-            link.request(method, target, body=body.encode() or None, headers=dict(headers))
-            answer = link.getresponse()
-            text = b""
-            while True:
-                if time.monotonic() - began > within_s:
-                    return {"error": f"no whole answer within {within_s} s"}
-                piece = answer.read1(KEPT_OUTPUT)
-                if not piece:
-                    break
-                text += piece
-        except (OSError, http.client.HTTPException) as problem:
-            return {"error": spoken(problem)}
-        finally:
-            link.close()
-        took = round(time.monotonic() - began, 3)
-        return {"status": answer.status, "body": text.decode("utf-8", "replace"), "seconds": took}
+        return http_answer(method, url, body, headers, within_s)
 
     def journal(self, unit: str, invocation: str, lines: int, after: str) -> dict[str, Any]:
         words = ["journalctl", "-o", "json", "--output-fields=MESSAGE,_PID,PRIORITY", "--no-pager", "-q"]

@@ -13,6 +13,7 @@ from launcher.remote.agent import (
     OpError,
     Runner,
     failure,
+    http_answer,
     job_progress,
     job_state,
     job_tail,
@@ -28,9 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-SYSTEMCTL_WITHIN_S = 600
+# a router finishes what it has begun before it stops
+SYSTEMCTL_WITHIN_S = 960
 APT_WITHIN_S = 1800
-UNITS_ORDER = ("disable", "enable", "stop", "restart", "start")
+# `refresh` first: who is to be reached no longer is stopped only after that
+UNITS_ORDER = ("disable", "enable", "refresh", "stop", "restart", "start")
+SYSTEMCTL_VERBS = {"refresh": "try-reload-or-restart"}
+ANSWER_EVERY_S = 0.2
 
 
 class Ops:
@@ -179,7 +184,8 @@ class Ops:
 
     def _systemctl(self, verb: str, units: list[str]) -> None:
         try:
-            self.runner.must(["systemctl", "-q", verb, "--", *units], within_s=SYSTEMCTL_WITHIN_S)
+            told = SYSTEMCTL_VERBS.get(verb, verb)
+            self.runner.must(["systemctl", "-q", told, "--", *units], within_s=SYSTEMCTL_WITHIN_S)
         except OpError as problem:
             failed = [u for u, s in show_units(self.runner, units).items() if s["ActiveState"] != "active"]
             log = ["journalctl", "-o", "cat", "--no-pager", "-q", "-n", str(TAIL_LINES)]
@@ -188,6 +194,22 @@ class Ops:
             status = problem.error["exit"]
             text = f"systemctl {verb} {' '.join(failed or units)} ended with {status}"
             raise OpError(text, exit=status, tail=tail_of(f"{problem.error['tail']}\n{said}")) from None
+
+    def answer(self, url: str, within_s: float, body: str = "") -> None:
+        """Wait until a GET, or a POST of a body, is answered with 200."""
+        until = time.monotonic() + within_s
+        headers = {"Content-Type": "application/json"} if body else {}
+        while True:
+            left = max(until - time.monotonic(), 1)
+            told = http_answer("POST" if body else "GET", url, body, headers, left)
+            if told.get("status") == 200:
+                return
+            if time.monotonic() >= until:
+                status = told.get("status")
+                text = f"{url} answers {status}" if status else f"{url} does not answer"
+                said = str(told.get("body") or told.get("error"))
+                raise OpError(f"{text} after {within_s} s", tail=said[-800:])
+            self.pause(ANSWER_EVERY_S)
 
     def command(self, words: list[str], within_s: float, environment: dict[str, str] | None = None) -> None:
         self.runner.must(words, within_s=within_s, environment=environment)
@@ -289,7 +311,7 @@ def target_of(op: dict[str, Any]) -> str:
         return " ".join(f"{v} {u}" for v in UNITS_ORDER for u in args.get(v) or []) or "reload"
     if "words" in args:
         return " ".join(args["words"])[:200]
-    for name in ("path", "name", "key", "names"):
+    for name in ("path", "name", "key", "names", "url"):
         if name in args:
             return args[name] if isinstance(args[name], str) else " ".join(args[name])
     return ""

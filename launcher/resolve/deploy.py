@@ -7,22 +7,25 @@ from dataclasses import fields
 
 from packaging.specifiers import SpecifierSet
 
-from launcher.model.deployment import Deployment, Endpoint, Instance
+from launcher.model.deployment import SLOTS, Deployment, Drained, Endpoint, Instance
 from launcher.model.inventory import Host, PoolName
 from launcher.model.problem import InputError, Problem
 from launcher.model.profile import EnginePool, RouterLayout
 from launcher.model.wish import Wish
 from launcher.resolve.argv import environment_path, model_path, process, transfers
-from launcher.resolve.ports import collisions, engine_endpoints, router_endpoints
-from launcher.resolve.router import COMPUTED, router_process
+from launcher.resolve.ports import collisions, engine_endpoints, front_endpoint, router_endpoints
+from launcher.resolve.router import COMPUTED, front, router_processes
 from launcher.resolve.settings import Serving, engine_settings, router_settings, setting_problems
 from launcher.resolve.topology import Seat, seats, shape_problems, shared_gpu_problems
 
 VARIABLE_WORDS = ("address", "interface", "kv_address", "kv_port")
 
 
-def deploy(wish: Wish) -> Deployment:
-    """Everything that serves. InputError names all that keeps it from being laid out."""
+def deploy(wish: Wish, drained: tuple[Drained, ...] = ()) -> Deployment:
+    """Everything that serves; the routers know nothing of what is drained.
+
+    InputError names all that keeps it from being laid out.
+    """
     serving = serving_of(wish)
     problems = dict.fromkeys(
         (*_pool_problems(serving), *_engine_problems(serving), *setting_problems(serving))
@@ -34,6 +37,8 @@ def deploy(wish: Wish) -> Deployment:
     if problems:
         raise InputError(*problems)
     instances = tuple(_instance(group, serving) for group in groups)
+    away = {d.instance for d in drained}
+    workers = tuple(i for i in instances if i.name not in away)
     return Deployment(
         cluster=serving.inventory.cluster,
         model_path=model_path(serving),
@@ -41,7 +46,9 @@ def deploy(wish: Wish) -> Deployment:
         environment_path=environment_path(serving),
         paths=serving.inventory.paths,
         instances=instances,
-        routers=tuple(router_process(*of, instances, serving) for of in _routed(serving)),
+        routers=tuple(r for of in _routed(serving) for r in router_processes(*of, workers, serving)),
+        fronts=tuple(front(*of) for of in _routed(serving)),
+        drained=tuple(d for d in drained if d.instance in {i.name for i in instances}),
     )
 
 
@@ -174,5 +181,7 @@ def _listeners(placed: list[Seat], serving: Serving) -> Iterator[tuple[str, str,
         for endpoint in engine_endpoints(seat, serving.engine.rank_port):
             yield seat.instance, seat.layout.source, endpoint
     for host, layout in _routed(serving):
-        for endpoint in router_endpoints(host, layout):
-            yield "router", layout.source, endpoint
+        for slot in SLOTS:
+            for endpoint in router_endpoints(host, layout, slot):
+                yield f"router {slot}", layout.source, endpoint
+        yield "front", layout.source, front_endpoint(host, layout)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias
 
 from launcher.load.schema import Place, fill, near
-from launcher.model.deployment import Deployment, Process, RouterProcess
+from launcher.model.deployment import Deployment, Front, Process, RouterProcess
 from launcher.model.inventory import Host, PoolName
 from launcher.model.problem import InputError, Problem
 from launcher.model.role import STAGES, Role, RoleStep, Step
@@ -22,16 +22,22 @@ Values: TypeAlias = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a step is for: a host, or an engine process or a router on it."""
+    """What a step is for: a host, or an engine process, a router, both routers or the front on it."""
 
     host: Host
     process: Process | None = None
-    router: RouterProcess | None = None
+    routers: tuple[RouterProcess, ...] = ()
+    front: Front | None = None
 
     @property
     def instance(self) -> str:
-        """The process's instance; empty for hosts and routers."""
+        """The process's instance; empty for all else."""
         return self.process.instance if self.process else ""
+
+    @property
+    def mark(self) -> str:
+        """What tells it from the others of its host: an instance, or one of the two routers."""
+        return self.routers[0].slot if len(self.routers) == 1 else self.instance
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,14 +94,14 @@ class Filler:
         made: dict[tuple[str, str], Any] = {}
         for draft in drafts:
             for subject in _subjects(draft.step, host, self._deployment):
-                made[draft.step.name, subject.instance] = self._want(draft, subject)
+                made[draft.step.name, subject.mark] = self._want(draft, subject)
         for draft in drafts:
             for subject in _subjects(draft.step, host, self._deployment):
-                want = made[draft.step.name, subject.instance]
+                want = made[draft.step.name, subject.mark]
                 if want is None:
                     continue
                 if draft.step.restart_on:
-                    want = replace(want, depends=_depends(draft.step, subject.instance, made))
+                    want = replace(want, depends=_depends(draft.step, subject.mark, made))
                 yield _step(draft, subject, want)
 
     def _want(self, draft: Draft, subject: Subject) -> Any:
@@ -105,13 +111,20 @@ class Filler:
         want = None
         try:
             values = {**self._values, **self._subject_values(subject)}
-            texts = {name: self._text(param, values) for name, param in draft.params.items()}
-            want = fill(KINDS[draft.step.kind].Params, texts, place=_places(draft))
+            filled: dict[str, object]
+            if _slot_of(draft.step.kind):
+                filled = {"slots": [self._texts_of(draft, {**values, "router": r}) for r in subject.routers]}
+            else:
+                filled = self._texts_of(draft, values)
+            want = fill(KINDS[draft.step.kind].Params, filled, place=_places(draft))
         except InputError as error:
             self._problems.update(dict.fromkeys(error.problems))
         if draft.fixed:
             self._wants[draft] = want
         return want
+
+    def _texts_of(self, draft: Draft, values: Values) -> dict[str, object]:
+        return {name: self._text(param, values) for name, param in draft.params.items()}
 
     def _text(self, param: Param, values: Values) -> object:
         if not param.fixed:
@@ -125,8 +138,10 @@ class Filler:
         if subject.process and self._deployment:
             found["process"] = subject.process
             found["instance"] = self._deployment.instance(subject.process.instance)
-        if subject.router:
-            found["router"] = subject.router
+        if len(subject.routers) == 1:
+            found["router"] = subject.routers[0]
+        if subject.front:
+            found["front"] = subject.front
         return found
 
 
@@ -143,7 +158,7 @@ def _drafts(role: Role, steps: tuple[RoleStep, ...], problems: dict[Problem, Non
             problem = Problem(f"unknown kind `{step.kind}`", where=step.source, do=near(step.kind, KINDS))
             problems[problem] = None
             continue
-        names = {f.name for f in fields(kind.Params)}
+        names = {f.name for f in fields(_slot_of(step.kind) or kind.Params)}
         if step.restart_on and "depends" not in names:
             what = f"step {role.name}/{step.name} of kind {step.kind} has restart_on"
             problems[Problem(what, where=step.source, do="only units restart: remove the line")] = None
@@ -166,7 +181,7 @@ def _drafts(role: Role, steps: tuple[RoleStep, ...], problems: dict[Problem, Non
 
 
 def _step(draft: Draft, subject: Subject, want: Any) -> Step:
-    suffix = f"[{subject.instance}]" if subject.instance else ""
+    suffix = f"[{subject.mark}]" if subject.mark else ""
     is_engine = draft.step.kind == "unit" and draft.role.stage == "engine"
     return Step(
         id=f"{draft.role.name}/{draft.step.name}{suffix}",
@@ -188,8 +203,17 @@ def _subjects(step: RoleStep, host: Host, deployment: Deployment | None) -> Iter
         yield Subject(host)
     elif deployment and step.each == "process":
         yield from (Subject(host, process=p) for p in deployment.processes_on(host.name))
+    elif deployment and step.each == "front":
+        yield from (Subject(host, front=f) for f in deployment.fronts if f.host == host.name)
     elif deployment:
-        yield from (Subject(host, router=r) for r in deployment.routers if r.host == host.name)
+        routers = tuple(r for r in deployment.routers if r.host == host.name)
+        each = ((routers,) if routers else ()) if _slot_of(step.kind) else ((r,) for r in routers)
+        yield from (Subject(host, routers=some) for some in each)
+
+
+def _slot_of(kind: str) -> Any:
+    """Of a kind that is about both routers of a host: what is filled once for each of them; else None."""
+    return getattr(KINDS.get(kind), "Slot", None)
 
 
 def _disputed(steps: tuple[Step, ...]) -> Iterator[Problem]:
@@ -206,11 +230,11 @@ def _disputed(steps: tuple[Step, ...]) -> Iterator[Problem]:
             )
 
 
-def _depends(step: RoleStep, instance: str, made: Mapping[tuple[str, str], Any]) -> str:
-    """Digest over the content of the steps named in `restart_on`: of the same process, else of the host."""
+def _depends(step: RoleStep, mark: str, made: Mapping[tuple[str, str], Any]) -> str:
+    """Digest over the content of the steps named in `restart_on`: of the same subject, else of the host."""
     digest = hashlib.sha256()
     for name in step.restart_on:
-        want = made.get((name, instance)) or made.get((name, ""))
+        want = made.get((name, mark)) or made.get((name, ""))
         content = getattr(want, "content", None) or repr(want)
         digest.update(f"{name}\n{content}\n".encode())
     return digest.hexdigest()
@@ -218,7 +242,8 @@ def _depends(step: RoleStep, instance: str, made: Mapping[tuple[str, str], Any])
 
 def _places(draft: Draft) -> Place:
     def place(location: tuple[str | int, ...]) -> str:
-        param = draft.params.get(str(location[0])) if location else None
+        name = next((str(part) for part in location if str(part) in draft.params), "")
+        param = draft.params.get(name)
         return param.source if param else draft.step.source
 
     return place

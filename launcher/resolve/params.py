@@ -15,7 +15,7 @@ from launcher.resolve.templates import Template, compiled, is_template
 
 CONTENT = ("content", "template", "file")
 """Words that all fill the parameter `content`: the text itself, a file in templates/, one in files/."""
-OF_SUBJECT = frozenset({"host", "process", "instance", "router"})
+OF_SUBJECT = frozenset({"host", "process", "instance", "router", "front"})
 """Names whose values differ from host to host; a text without them is rendered once."""
 
 Tree: TypeAlias = "Template | Json | bytes | list[Tree] | dict[str, Tree]"

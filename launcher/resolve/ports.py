@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from launcher.model.deployment import Endpoint, EndpointName
+from launcher.model.deployment import SLOTS, Endpoint, EndpointName, Slot
 from launcher.model.inventory import Host
 from launcher.model.problem import Problem
 from launcher.model.profile import RankPort, RouterLayout
@@ -36,13 +36,18 @@ def engine_endpoints(seat: Seat, rank_port: RankPort) -> tuple[Endpoint, ...]:
     return tuple(endpoints)
 
 
-def router_endpoints(host: Host, layout: RouterLayout) -> tuple[Endpoint, ...]:
-    """What the router and its front listen on; the router itself is for the fronts only."""
+def router_endpoints(host: Host, layout: RouterLayout, slot: Slot) -> tuple[Endpoint, ...]:
+    """What one of the two routers of a host listens on; only fronts send requests there."""
+    place = SLOTS.index(slot)
     return (
-        Endpoint("router", host.name, host.address, layout.port),
-        Endpoint("router-metrics", host.name, host.address, layout.metrics_port),
-        Endpoint("front", host.name, host.address, layout.front_port),
+        Endpoint("router", host.name, host.address, layout.port + place),
+        Endpoint("router-metrics", host.name, host.address, layout.metrics_port + place),
     )
+
+
+def front_endpoint(host: Host, layout: RouterLayout) -> Endpoint:
+    """Where users come in."""
+    return Endpoint("front", host.name, host.address, layout.front_port)
 
 
 def collisions(listeners: Iterable[tuple[str, str, Endpoint]]) -> Iterator[Problem]:

@@ -1,42 +1,51 @@
-"""RouterProcess: the router's command line over all API endpoints; knows no engine."""
+"""RouterProcess and Front: the routers' command lines over all API endpoints; knows no engine."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from launcher.model.deployment import Argument, Instance, RouterProcess
+from launcher.model.deployment import SLOTS, Argument, Front, Instance, RouterProcess, Slot
 from launcher.model.inventory import Host
 from launcher.model.profile import RouterLayout, Setting
 from launcher.resolve.argv import argument, environment_path
-from launcher.resolve.ports import router_endpoints
+from launcher.resolve.ports import front_endpoint, router_endpoints
 from launcher.resolve.settings import Serving, router_environment, router_settings
 
 # what resolve sets itself, whatever the settings say
 COMPUTED = ("host", "port", "prometheus-host", "prometheus-port")
 
 
-def router_process(
+def router_processes(
     host: Host, layout: RouterLayout, instances: tuple[Instance, ...], serving: Serving
-) -> RouterProcess:
-    """The router on one host, in front of all instances."""
+) -> Iterator[RouterProcess]:
+    """The two routers of one host, in front of these instances."""
     program, *rest = serving.router.command
-    settings = {**router_settings(serving), **_listening(host, layout)}
-    return RouterProcess(
-        host=host.name,
-        unit="dsv32-router.service",
-        front_unit="dsv32-front.service",
-        endpoints=router_endpoints(host, layout),
-        command=(f"{environment_path(serving)}/bin/{program}", *rest),
-        arguments=(
-            *(argument(name, setting) for name, setting in sorted(settings.items())),
-            *_workers(instances, serving),
-        ),
-        environment=dict(sorted(router_environment(serving).items())),
-    )
+    for slot in SLOTS:
+        settings = {**router_settings(serving), **_listening(host, layout, slot)}
+        yield RouterProcess(
+            host=host.name,
+            slot=slot,
+            unit=f"dsv32-router-{slot}.service",
+            endpoints=router_endpoints(host, layout, slot),
+            workers=tuple(i.name for i in instances),
+            command=(f"{environment_path(serving)}/bin/{program}", *rest),
+            arguments=(
+                *(argument(name, setting) for name, setting in sorted(settings.items())),
+                *_workers(instances, serving),
+            ),
+            environment=dict(sorted(router_environment(serving).items())),
+            ready_path=serving.router.ready_path,
+            finish_within_s=serving.router.finish_within_s,
+        )
 
 
-def _listening(host: Host, layout: RouterLayout) -> dict[str, Setting]:
-    router, metrics, _ = router_endpoints(host, layout)
+def front(host: Host, layout: RouterLayout) -> Front:
+    """The front of one host."""
+    return Front(host.name, "dsv32-front.service", front_endpoint(host, layout))
+
+
+def _listening(host: Host, layout: RouterLayout, slot: Slot) -> dict[str, Setting]:
+    router, metrics = router_endpoints(host, layout, slot)
     return {
         "host": Setting(router.address, host.source),
         "port": Setting(str(router.port), layout.source),

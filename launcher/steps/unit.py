@@ -76,10 +76,10 @@ def life(want: Params, action: Action, *, together: bool = False) -> tuple[Op, .
 def restart(want: Params, facts: Facts, because: str) -> Draft | None:
     """A RESTART for a reason outside the unit itself; None where it does not run."""
     have = facts[probe(want)]
-    if isinstance(have, Unknown) or not _runs(have):
+    if isinstance(have, Unknown) or not runs(have):
         return None
     ops = life(want, Action.RESTART)
-    return Draft(Action.RESTART, want.name, _state(have), _target(want), ops, because=because)
+    return Draft(Action.RESTART, want.name, state(have), _target(want), ops, because=because)
 
 
 def release(want: Params) -> str:
@@ -121,24 +121,24 @@ def _boot(want: Params, have: Mapping[str, Any]) -> Iterator[Draft]:
 
 
 def _life(want: Params, have: Mapping[str, Any], *, rewritten: bool) -> Iterator[Draft]:
-    runs = _runs(have)
     if want.state == "stopped":
-        if runs:
-            yield Draft(Action.STOP, want.name, _state(have), "stopped", life(want, Action.STOP))
+        if runs(have):
+            yield Draft(Action.STOP, want.name, state(have), "stopped", life(want, Action.STOP))
         return
-    if not runs:
-        yield Draft(Action.START, want.name, _state(have), _target(want), life(want, Action.START))
+    if not runs(have):
+        yield Draft(Action.START, want.name, state(have), _target(want), life(want, Action.START))
         return
     wish = release(want)
     if have["release"] != wish if wish else rewritten:
-        yield Draft(Action.RESTART, want.name, _state(have), _target(want), life(want, Action.RESTART))
+        yield Draft(Action.RESTART, want.name, state(have), _target(want), life(want, Action.RESTART))
 
 
-def _runs(have: Mapping[str, Any]) -> bool:
+def runs(have: Mapping[str, Any]) -> bool:
+    """Is it up, or on its way? One that ends again and again is neither."""
     return have["active"] in RUNS and have.get("sub") != ENDED_AGAIN
 
 
-def _state(have: Mapping[str, Any]) -> str:
+def state(have: Mapping[str, Any]) -> str:
     """What the unit does now, in a word or two."""
     if have.get("sub") == ENDED_AGAIN:
         return "ending again and again"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from routed_fleet import RoutedFleet, routed_fleet
 from stub_fleet import StubFleet, publish_model
 
 from launcher.model.problem import LauncherError
@@ -77,3 +78,9 @@ def stubs(sandbox: Sandbox, tmp_path: Path) -> StubFleet:
     """A deployment of stubs on those hosts, in whatever state earlier tests left it."""
     publish_model(sandbox.gpfs)
     return StubFleet(sandbox, tmp_path)
+
+
+@pytest.fixture
+def routed(sandbox: Sandbox, tmp_path: Path) -> RoutedFleet:
+    """Two prefill and two decode stubs behind the real router and front, up."""
+    return routed_fleet(sandbox, tmp_path)

@@ -3,7 +3,7 @@
 
     stub engine MODEL --host ADDRESS --port PORT ...    logs phases, answers health, metrics, completions
     stub router --prefill URL --decode URL ...          sends each request to a prefill, then to a decode
-    stub front --host ADDRESS --port PORT --to URL      passes everything on
+    stub front --host ADDRESS --port PORT --routers F   passes everything on to the router that users reach
 
 Of the engine's options one is its own, obeyed by every process but the one that leads: `--stub-dies` at its
 start with a `traceback`, or `quietly` with status 0; `late`, while it listens and is not ready; at the first
@@ -35,12 +35,23 @@ class Server(BaseHTTPRequestHandler):
         self.reply(*self.server.post(self.path, body))
 
     def reply(self, status, text):
+        if not isinstance(text, str):
+            self.stream(status, text)
+            return
         content = text.encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
+
+    def stream(self, status, pieces):
+        self.send_response(status)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        for piece in pieces:
+            self.wfile.write(f"data: {piece}\n\n".encode())
+            self.wfile.flush()
 
     def log_message(self, *words):
         pass
@@ -63,7 +74,7 @@ def engine(options):
     if dies == "quietly":
         print("RuntimeError: a peer of the group is gone", flush=True)
         sys.exit(0)
-    count = dict.fromkeys(("prompt", "generation", "transfers", "transferred", "bytes"), 0)
+    count = dict.fromkeys(("prompt", "generation", "transfers", "transferred", "bytes", "running"), 0)
 
     def get(path):
         if path == "/metrics":
@@ -75,6 +86,8 @@ def engine(options):
             die("RuntimeError: the stub was told to die at its first request")
         told = body.get("kv_transfer_params") or {}
         length = len(body["prompt"])
+        # a test says how long it wants to wait for a token
+        tokens, token_s = int(body.get("max_tokens", 1)), float(body.get("stub_token_s", 0))
         count["prompt"] += length
         count["generation"] += 1
         if told.get("do_remote_prefill") and told.get("remote_host"):
@@ -87,7 +100,23 @@ def engine(options):
         }
         if told.get("do_remote_decode"):
             answer["kv_transfer_params"] = {"do_remote_prefill": True, "remote_host": options["host"][0]}
+            tokens = 0
+        if body.get("stream") and not told.get("do_remote_decode"):
+            return 200, generated(answer, tokens, token_s)
+        count["running"] += 1
+        time.sleep(tokens * token_s)
+        count["running"] -= 1
         return 200, json.dumps(answer)
+
+    def generated(answer, tokens, token_s):
+        count["running"] += 1
+        try:
+            for _ in range(tokens):
+                time.sleep(token_s)
+                yield json.dumps(answer)
+            yield "[DONE]"
+        finally:
+            count["running"] -= 1
 
     serve(options["host"][0], options["port"][0], get, post)
     print("stub engine listens", flush=True)
@@ -107,7 +136,7 @@ def metrics(count, rank):
         "vllm:nixl_bytes_transferred_sum": count["bytes"],
         "vllm:prompt_tokens_total": count["prompt"],
         "vllm:generation_tokens_total": count["generation"],
-        "vllm:num_requests_running": 0,
+        "vllm:num_requests_running": count["running"],
         "vllm:num_requests_waiting": 0,
         "vllm:kv_cache_usage_perc": 0,
     }
@@ -148,8 +177,12 @@ def router(options):
 
 
 def front(options):
-    to = options["to"][0]
-    serve(options["host"][0], options["port"][0], lambda path: send(to + path), lambda p, b: send(to + p, b))
+    def to():
+        with open(options["routers"][0]) as file:
+            servers = [line.split() for line in file]
+        return next(f"http://{words[2]}" for words in servers if words[:1] == ["server"])
+
+    serve(options["host"][0], options["port"][0], lambda p: send(to() + p), lambda p, b: send(to() + p, b))
 
 
 def send(url, body=None):

@@ -1,0 +1,182 @@
+"""drain, undrain: an instance leaves the routers' hands without a failed request, and comes back."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from launcher.execute.apply import apply
+from launcher.execute.hands import Hands
+from launcher.execute.outcome import Outcome
+from launcher.flows.drained import drained_on
+from launcher.flows.plan import limited, plan
+from launcher.flows.status import status
+from launcher.flows.targets import unknown
+from launcher.health.canary import bodies
+from launcher.health.hands import look_within_s
+from launcher.health.metrics import read
+from launcher.health.state import api_urls, get
+from launcher.model.deployment import Deployment, Drained, Instance
+from launcher.model.finding import Finding, Severity
+from launcher.model.history import default_in
+from launcher.model.plan import Plan
+from launcher.model.problem import InputError, PlanRefusedError, Problem
+from launcher.model.run import Event, Listener
+from launcher.model.wish import Wanted
+from launcher.resolve import resolve
+
+look_every_s = 1.0
+LEASE = "kv-transfer-config.kv_connector_extra_config.kv_lease_duration"
+TIMEOUT = "VLLM_NIXL_ABORT_REQUEST_TIMEOUT"
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What an instance still has to do."""
+
+    running: float
+    waiting: float
+    kv_usage: float
+    """The largest share of KV that a rank holds, 0 to 1."""
+
+    def __str__(self) -> str:
+        return f"{self.running:.0f} running, {self.waiting:.0f} waiting, KV use {self.kv_usage:.1%}"
+
+
+def instance_of(deployment: Deployment, name: str) -> Instance:
+    """The instance that is meant. InputError where there is none, or no router to take it away from."""
+    known = [i.name for i in deployment.instances]
+    if name not in known:
+        raise InputError(unknown(name, "instance", known))
+    if not deployment.routers:
+        do = f"tell its users, then dsv32-launch down --limit {name}"
+        raise InputError(Problem("there is no router: users ask instances themselves", name, do=do))
+    return deployment.instance(name)
+
+
+def drained_too(fleet: Hands, wanted: Wanted, entry: Drained, *, below_minimum: bool) -> tuple[Drained, ...]:
+    """What is drained, and this instance; who drained it first is kept. PlanRefusedError where too few of its
+    pool would be left that serve, unless `below_minimum`."""
+    assert wanted.deployment, "what is drained belongs to a deployment"
+    before = drained_on(fleet, wanted)
+    if any(d.instance == entry.instance for d in before):
+        return before
+    instance = wanted.deployment.instance(entry.instance)
+    pool = wanted.wish.inventory.pools[instance.pool]
+    left = serving(fleet, wanted, instance.pool) - {d.instance for d in before} - {entry.instance}
+    if len(left) < pool.minimum and not below_minimum:
+        raise PlanRefusedError(
+            Problem(
+                what=f"without {entry.instance} pool {pool.name} has {len(left)} instances that serve, "
+                f"its minimum is {pool.minimum}",
+                where=pool.source,
+                why=f"others serve: {', '.join(sorted(left)) or 'none'}",
+                do="bring another one up first (dsv32-launch up), or say --below-minimum",
+            )
+        )
+    return (*before, entry)
+
+
+def serving(fleet: Hands, wanted: Wanted, pool: str) -> set[str]:
+    """The instances of a pool all of whose processes are up."""
+    assert wanted.deployment, "what serves belongs to a deployment"
+    down = {p.instance for p in status(fleet, wanted, wanted.deployment).processes if not p.up}
+    return {i.name for i in wanted.deployment.instances if i.pool == pool and i.name not in down}
+
+
+def of_routers(wanted: Wanted, drained: tuple[Drained, ...]) -> Wanted:
+    """What must be true of the routers alone: nothing else of their hosts is touched."""
+    told = resolve(wanted.wish, drained)
+    hosts = {r.host for r in told.deployment.routers} if told.deployment else set()
+    here = limited(told, hosts)
+    steps = {host: tuple(s for s in own if s.role == "router") for host, own in here.steps.items()}
+    return replace(here, steps=steps, checks={}, whole=False)
+
+
+def switch(
+    fleet: Hands,
+    wanted: Wanted,
+    approve: Callable[[Plan], bool],
+    listener: Listener,
+    *,
+    interrupted: Callable[[], bool],
+) -> Outcome | None:
+    """Routers as `wanted` has them, users taken over without a failed request; None if that was not approved.
+
+    PlanRefusedError where a host that routes does not answer: it would go on as before.
+    """
+    planned = plan(fleet, wanted)
+    if planned.unreached:
+        raise PlanRefusedError(*planned.unreached.values())
+    if not approve(planned):
+        return None
+    return apply(fleet, wanted, planned, listener, start_instance=lambda _: None, interrupted=interrupted)
+
+
+def await_idle(
+    fleet: Hands,
+    wanted: Wanted,
+    instance: Instance,
+    listener: Listener,
+    *,
+    within_s: float,
+    interrupted: Callable[[], bool],
+) -> Finding:
+    """Wait until the instance has no request and, of prefill, no KV that decode may still fetch; then what is
+    left, if the time is over."""
+    start_s = time.monotonic()
+    quiet_s: float | None = None
+    lease_s = kept_s(wanted, instance) if instance.pool == "prefill" else 0.0
+    while True:
+        now, now_s = load_of(fleet, wanted, instance), time.monotonic()
+        if now is None:
+            return Finding(
+                Severity.OK, instance.name, "drained; it does not answer, so nothing is waited for"
+            )
+        quiet_s = (quiet_s or now_s) if now.running + now.waiting == 0 else None
+        expired = quiet_s is not None and now_s - quiet_s >= lease_s
+        if quiet_s is not None and (now.kv_usage == 0 or expired):
+            held = f"KV leases of {lease_s:.0f} s are over" if now.kv_usage else "no KV is held"
+            return Finding(Severity.OK, instance.name, f"drained: no request runs or waits, {held}")
+        if now_s - start_s > within_s or interrupted():
+            return _left(instance, now, now_s - start_s)
+        listener(Event("phase", f"{instance.name}: {now}", subject=instance.name))
+        time.sleep(look_every_s)
+
+
+def _left(instance: Instance, now: Load, waited_s: float) -> Finding:
+    what = f"{instance.name} gets no new requests and is not idle after {waited_s:.0f} s: {now}"
+    do = f"dsv32-launch drain {instance.name} waits on"
+    return Finding(Severity.ERROR, instance.name, what, Problem(what, instance.name, do=do))
+
+
+def load_of(fleet: Hands, wanted: Wanted, instance: Instance) -> Load | None:
+    """By the metrics of all its endpoints; None where none of them answers."""
+    engine = wanted.wish.profile.engine
+    assert engine, "what serves has an engine"
+    pages = {p.host: tuple(get(url + "/metrics") for url in api_urls(p)) for p in instance.processes}
+    facts = fleet.ask({host: asked for host, asked in pages.items() if asked}, within_s=look_within_s)
+    readings = [read(t, engine.metrics) for h in facts for t in bodies(facts[h], pages[h])]
+    if not readings:
+        return None
+    usage = [value for r in readings for value in r.ranks("kv_usage").values()]
+    running, waiting = (sum(r.total(word) for r in readings) for word in ("running", "waiting"))
+    return Load(running, waiting, max(usage, default=0.0))
+
+
+def kept_s(wanted: Wanted, instance: Instance) -> float:
+    """Seconds after which prefill gives up KV that nobody has fetched: as set, else the release's default."""
+    process, profile = instance.processes[0], wanted.wish.profile
+    text = next((a.value for a in process.arguments if a.flag == "--kv-transfer-config"), None)
+    told: Mapping[str, Any] = json.loads(text or "{}").get("kv_connector_extra_config", {})
+    if "kv_lease_duration" in told:
+        return float(told["kv_lease_duration"])
+    if TIMEOUT in process.environment:
+        return float(str(process.environment[TIMEOUT].value))
+    version, history = profile.stack.engine_version, profile.history
+    entries = (history.settings.get(LEASE), history.variables.get(TIMEOUT))
+    defaults = (default_in(entry, version) for entry in entries if entry)
+    return float(next((d for d in defaults if d), "0"))

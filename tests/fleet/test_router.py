@@ -1,0 +1,104 @@
+"""Routers replaced, killed and re-pointed under a steady load, with the real vllm-router and HAProxy."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from routed_fleet import POOLS, RoutedFleet
+from steady_load import SteadyLoad
+from witness import active, said
+
+pytestmark = pytest.mark.fleet
+ONE_DECODE = {**POOLS, "decode": {"hosts": ["h02"]}}
+
+
+def test_workers_come_and_go_without_a_failed_request(routed: RoutedFleet) -> None:
+    first = routed.reached()
+    for pools, told in ((ONE_DECODE, "workers -decode-1"), (POOLS, "workers +decode-1")):
+        routed.inventory(pools=pools)
+        with SteadyLoad(*routed.entrance) as load:
+            before = routed.invocations()
+            done = routed.up()
+        print(f"{told}: {load}")
+        assert done.code == 0, done.stdout
+        rows = [c for c in done.lines("change") if c["step"] == "router/units"]
+        assert [(r["subject"], r["action"]) for r in rows] == [("router", "RESTART")]
+        assert told in rows[0]["because"]
+        assert not load.failed
+        after = routed.invocations()
+        assert before["a"] != after["a"]
+        assert before["b"] != after["b"]
+        assert routed.reached() != first
+        first = routed.reached()
+        assert (routed.plan().code, routed.up().changes) == (0, []), "twice equals once"
+        assert routed.invocations() == after
+
+
+def test_another_flag_of_the_router(routed: RoutedFleet) -> None:
+    routed.inventory(settings={"router": {"policy": "random"}})
+    with SteadyLoad(*routed.entrance) as load:
+        done = routed.up()
+    print(f"policy random: {load}")
+    assert done.code == 0, done.stdout
+    assert "other flags" in next(c for c in done.lines("change") if c["step"] == "router/units")["because"]
+    assert not load.failed
+    assert "random" in said(routed.host("h04"), "systemctl cat dsv32-router-a dsv32-router-b")
+
+
+def test_a_router_that_is_killed_takes_only_what_it_had_begun_to_answer(routed: RoutedFleet) -> None:
+    with SteadyLoad(*routed.entrance) as load:
+        killed_s = time.monotonic()
+        said(routed.host("h04"), f"systemctl kill -s KILL dsv32-router-{routed.reached()}")
+        load.for_s(5)
+    print(f"router killed: {load}")
+    assert {(t.streamed, t.verdict) for t in load.failed} <= {(True, "cut")}
+    assert not load.failed_after(killed_s)
+    assert routed.run("status").code == 0, "it is back by itself"
+
+
+@pytest.mark.parametrize(("host", "unit"), [("h01", "dsv32-prefill-0"), ("h02", "dsv32-decode-0")])
+def test_a_dead_instance_is_out_at_once_and_back_by_itself(routed: RoutedFleet, host: str, unit: str) -> None:
+    with SteadyLoad(*routed.entrance, per_second=20) as load:
+        killed_s = time.monotonic()
+        said(routed.host(host), f"systemctl kill -s KILL {unit}")
+        load.for_s(5)
+        said(routed.host(host), f"systemctl start {unit}")
+        load.for_s(4)
+    print(f"{unit} killed: {load}")
+    assert not load.failed_after(killed_s)
+    assert not [t for t in load.failed if unit == "dsv32-prefill-0"], "prefill has sent no byte to anybody"
+    for url in routed.run("status", "--json").lines("status")[0]["routers"]:
+        assert set(url["workers"].values()) == {True}
+
+
+def test_an_up_that_is_killed_is_finished_by_the_next(routed: RoutedFleet) -> None:
+    want = {"router": {"policy": "power_of_two"}}
+    for moment_s in (0.3, 1.2, 2.5, 4.0):
+        routed.inventory()
+        assert routed.up().code == 0
+        routed.inventory(settings=want)
+        with SteadyLoad(*routed.entrance) as load:
+            begun = routed.start("up", "--yes", "--json")
+            routed.wait_for("change-started")
+            load.for_s(moment_s)
+            begun.process.kill()
+            begun.ended()
+            load.for_s(1)
+            done = routed.up()
+        print(f"up killed after {moment_s} s of it: {load}")
+        assert done.code == 0, done.stdout
+        assert not load.failed
+        assert routed.plan().changes == []
+        assert [active(routed.host("h04"), f"dsv32-router-{s}") for s in "ab"] == ["active", "active"]
+
+
+def test_a_router_that_cannot_serve_is_never_reached(routed: RoutedFleet) -> None:
+    first = routed.reached()
+    routed.inventory(settings={"router": {"policy": "none-such"}})
+    with SteadyLoad(*routed.entrance) as load:
+        done = routed.up()
+    print(f"a router that does not start: {load}")
+    assert done.code == 1
+    assert routed.reached() == first
+    assert not load.failed
