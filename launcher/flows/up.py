@@ -107,11 +107,12 @@ def verify(fleet: Hands, wanted: Wanted, limit: Limit, outcome: Outcome, run: Ru
     reached = serving - {d.instance for d in wanted.deployment.drained}
     if run.interrupted() or limit.left_out or not all_sides(wanted.deployment, reached):
         return findings
+    told = {host for host, its in outcome.hosts.items() if its.problem}
+    fronts = [f for f in wanted.deployment.fronts if f.host not in told]
     routers = tuple(
-        finding(f"router@{f.host}", "answers", await_routers(fleet, wanted, f, run.listener))
-        for f in wanted.deployment.fronts
+        finding(f"router@{f.host}", "answers", await_routers(fleet, wanted, f, run.listener)) for f in fronts
     )
-    if any(f.problem for f in routers):
+    if len(fronts) < len(wanted.deployment.fronts) or any(f.problem for f in routers):
         return (*findings, *routers)
     pairs = canary(fleet, wanted, run.listener, serving=reached, nonce=run.id)
     if any(f.problem for f in pairs):  # an engine that died of its first request says more than the router

@@ -48,8 +48,8 @@ def test_another_flag_of_the_router(routed: RoutedFleet) -> None:
 
 def test_a_router_that_is_killed_takes_only_what_it_had_begun_to_answer(routed: RoutedFleet) -> None:
     with SteadyLoad(*routed.entrance) as load:
-        killed_s = time.monotonic()
         said(routed.host("h04"), f"systemctl kill -s KILL dsv32-router-{routed.reached()}")
+        killed_s = time.monotonic()
         load.for_s(5)
     print(f"router killed: {load}")
     assert {(t.streamed, t.verdict) for t in load.failed} <= {(True, "cut")}
@@ -60,8 +60,8 @@ def test_a_router_that_is_killed_takes_only_what_it_had_begun_to_answer(routed: 
 @pytest.mark.parametrize(("host", "unit"), [("h01", "dsv32-prefill-0"), ("h02", "dsv32-decode-0")])
 def test_a_dead_instance_is_out_at_once_and_back_by_itself(routed: RoutedFleet, host: str, unit: str) -> None:
     with SteadyLoad(*routed.entrance, per_second=20) as load:
-        killed_s = time.monotonic()
         said(routed.host(host), f"systemctl kill -s KILL {unit}")
+        killed_s = time.monotonic()
         load.for_s(5)
         said(routed.host(host), f"systemctl start {unit}")
         load.for_s(4)
