@@ -177,16 +177,14 @@ def _of_unit(text: str, context: Context, problems: list[Problem]) -> list[Launc
 def _of_document(document: Document, context: Context, problems: list[Problem]) -> list[Launch]:
     shell = Shell(context.path, context.read_beside)
     launches: list[Launch] = []
-    if not is_compose(document) and not is_manifest(document):
-        return _of_loose(document, context, problems)
     if is_compose(document):
         for name, start in read_compose(document, shell):
             launches.append(build(start, replace(context, name=f"service {name}"), problems))
-    else:
+    elif is_manifest(document):
         for found in read_manifest(document, shell):
             launches.append(build(found.start, _of_pod(found.pod, context), problems))
     problems.extend(shell.problems)
-    return launches
+    return launches or _of_loose(document, context, problems)  # a ConfigMap, say, that holds a script
 
 
 def _of_loose(document: Document, context: Context, problems: list[Problem]) -> list[Launch]:

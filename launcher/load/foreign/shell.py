@@ -44,7 +44,7 @@ class Shell:
     _hints: list[str] = field(default_factory=list)
     _comments: dict[int, str] = field(default_factory=dict)
     _depth: int = 0
-    _left: int = 200_000
+    _left: int = 100_000
     """Commands and copies of variables that are followed before a script is left alone."""
     _lost: int = 0
     """The last line whose flags belong to no command."""
