@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from launcher.model.inventory import Paths
@@ -21,6 +21,8 @@ class Endpoint:
     address: str
     port: int
     count: int = 1
+    source: str = ""
+    """The file line that set the port, or the first one that it is counted from."""
 
     def urls(self) -> tuple[str, ...]:
         """`http://address:port` of each port."""
@@ -46,6 +48,8 @@ class Argument:
     value: str | None
     """None: the flag stands alone."""
     source: str
+    inside: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """As in `Setting`: the lines of the keys of JSON."""
 
     def words(self) -> tuple[str, ...]:
         """The words it becomes in argv."""

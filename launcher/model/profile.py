@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Protocol, TypeAlias
 
 from annotated_types import Ge, Le, MinLen
 
@@ -30,11 +30,30 @@ class Setting:
 
     value: Json
     source: str
+    inside: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Key of a mapping, dotted → the file line that set it, where that is known."""
 
 
 Settings: TypeAlias = Mapping[str, Setting]
 SettingsByPool: TypeAlias = Mapping[str, Settings]
 """Pool name, or `all`, → settings by vLLM's current long flag name without dashes in front."""
+
+
+class Placed(Protocol):
+    """What was read from a mapping of a file."""
+
+    @property
+    def source(self) -> str:
+        """`file:line` of the mapping."""
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """`file:line` of each field that is written in it."""
+
+
+def place_of(thing: Placed, name: str) -> str:
+    """The line of a field; that of the mapping around it where the field is not written."""
+    return thing.places.get(name, thing.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +90,7 @@ class Model:
     settings: SettingsByPool = field(default_factory=dict)
     environment: SettingsByPool = field(default_factory=dict)
     source: str = ""
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +181,7 @@ class PoolLayout:
     settings: Settings = field(default_factory=dict)
     environment: Settings = field(default_factory=dict)
     source: str = ""
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +196,7 @@ class RouterLayout:
     settings: Settings = field(default_factory=dict)
     environment: Settings = field(default_factory=dict)
     source: str = ""
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,7 @@ def _collision_problems(groups: tuple[tuple[Seat, ...], ...], serving: Serving) 
 def _listeners(placed: list[Seat], serving: Serving) -> Iterator[tuple[str, str, Endpoint]]:
     for seat in placed:
         for endpoint in engine_endpoints(seat, serving.engine.rank_port):
-            yield seat.instance, seat.layout.source, endpoint
+            yield seat.instance, endpoint.source, endpoint
     for host, layout in _routed(serving):
         for endpoint in router_endpoints(host, layout):
-            yield "router", layout.source, endpoint
+            yield "router", endpoint.source, endpoint

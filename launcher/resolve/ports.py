@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from launcher.model.deployment import Endpoint, EndpointName
 from launcher.model.inventory import Host
 from launcher.model.problem import Problem
-from launcher.model.profile import RankPort, RouterLayout
+from launcher.model.profile import RankPort, RouterLayout, place_of
 from launcher.resolve.topology import Seat
 
 
@@ -22,7 +22,8 @@ def engine_endpoints(seat: Seat, rank_port: RankPort) -> tuple[Endpoint, ...]:
     endpoints: list[Endpoint] = []
 
     def listen(name: EndpointName, port: int, count: int = 1) -> None:
-        endpoints.append(Endpoint(name, host.name, host.address, port, count))
+        source = place_of(layout, f"{name}_port")
+        endpoints.append(Endpoint(name, host.name, host.address, port, count, source))
 
     if not seat.headless:
         listen("api", layout.api_port, len(seat.ranks) if layout.style == "external" else 1)
@@ -38,10 +39,14 @@ def engine_endpoints(seat: Seat, rank_port: RankPort) -> tuple[Endpoint, ...]:
 
 def router_endpoints(host: Host, layout: RouterLayout) -> tuple[Endpoint, ...]:
     """What the router and its front listen on; the router itself is for the fronts only."""
+
+    def listening(name: EndpointName, port: int, field: str) -> Endpoint:
+        return Endpoint(name, host.name, host.address, port, source=place_of(layout, field))
+
     return (
-        Endpoint("router", host.name, host.address, layout.port),
-        Endpoint("router-metrics", host.name, host.address, layout.metrics_port),
-        Endpoint("front", host.name, host.address, layout.front_port),
+        listening("router", layout.port, "port"),
+        listening("router-metrics", layout.metrics_port, "metrics_port"),
+        listening("front", layout.front_port, "front_port"),
     )
 
 
