@@ -73,7 +73,7 @@ def gone_variables(r: Reading) -> Value:
 
 def misspelled_variables(r: Reading) -> Value:
     """Variables that begin nearly as those of a library do (NCCL_, NVSHMEM_…), with what was meant."""
-    prefixes = (r.behaviour("variable-prefixes") or "").split()
+    prefixes = r.words("variable-prefixes")
     return r.told(_misspelled(r, prefixes))
 
 
@@ -116,14 +116,14 @@ def _unknown_keys(r: Reading) -> Iterator[tuple[str, Setting]]:
             if f"{flag}.{key}" in r.named:
                 continue
             if key.partition(".")[0] not in {n.partition(".")[0] for n in names}:
-                yield f"{flag}.{key}{_meant(key, names)}", setting
+                yield f"{flag}.{key}{_meant(key, names)}", _within(setting, key, setting.value[key])
 
 
 def _told_of(r: Reading) -> Iterator[tuple[str, Setting, Entry]]:
     """Flags, and the keys within their JSON, dotted, of which the history tells; none without a release."""
     for name, setting in r.launch.flags.items() if r.version else ():
         inside = setting.value if isinstance(setting.value, dict) else {}
-        given = {name: setting, **{f"{name}.{k}": Setting(v, setting.source) for k, v in inside.items()}}
+        given = {name: setting, **{f"{name}.{k}": _within(setting, k, v) for k, v in inside.items()}}
         for each, value in given.items():
             entry = r.knowledge.history.settings.get(each)
             if entry and each not in r.named:
@@ -138,6 +138,10 @@ def _stray(r: Reading, known: Collection[str]) -> Iterator[tuple[str, Setting]]:
 
 def _variables_of_all(r: Reading) -> set[str]:
     return {*r.knowledge.history.variables, *_of_all(r, _variables)}
+
+
+def _within(setting: Setting, key: str, value: Value) -> Setting:
+    return Setting(value, setting.inside.get(key, setting.source))
 
 
 def _of_all(r: Reading, names: Callable[[Snapshot], Collection[str]]) -> set[str]:

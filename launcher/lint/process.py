@@ -76,7 +76,7 @@ def secrets_written(r: Reading) -> Value:
 
 
 def _secrets(r: Reading) -> Iterator[tuple[str, Setting]]:
-    for name in (r.behaviour("secret-variables") or "").split():
+    for name in r.words("secret-variables"):
         found = r.launch.variables.get(name)
         if found and not isinstance(found.value, Unknown) and SECRET.fullmatch(str(found.value)):
             yield name, found

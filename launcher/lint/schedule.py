@@ -63,7 +63,8 @@ def async_scheduling(r: Reading) -> Value:
     if written is not None:
         return r.on("async-scheduling")
     drafts = r.value("spec_method")
-    if r.whole("pipeline_parallel") > 1 or (drafts is not None and drafts not in ("mtp", "eagle", "eagle3")):
+    beside = r.words("drafts-of-async-scheduling")
+    if r.whole("pipeline_parallel") > 1 or (drafts is not None and drafts not in beside):
         return False
     return r.behaviour("async-scheduling") == "true"
 
@@ -92,12 +93,10 @@ def dp_sync(r: Reading) -> Value:
 
 def cudagraph_mode(r: Reading) -> Value:
     """Which steps run as CUDA graphs; absent where the engine decides."""
-    if r.on("enforce-eager") or (
-        r.value("all2all") == "deepep_high_throughput"
-        and r.value("expert_parallel")
-        and r.whole("data_parallel") > 1
-    ):
-        return "NONE"  # DeepEP's high-throughput kernels cannot be captured: vLLM switches graphs off
+    without = r.words("backends-without-graphs")
+    exchanges = r.value("expert_parallel") and r.whole("data_parallel") > 1
+    if r.on("enforce-eager") or (exchanges and r.value("all2all") in without):
+        return "NONE"
     written = r.setting("compilation-config.cudagraph_mode")
     return str(written).upper() if written is not None else None
 

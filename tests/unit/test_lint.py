@@ -163,6 +163,13 @@ def test_equal_findings_are_one_with_all_launches_and_lines() -> None:
     assert (second.what, second.launches) == ("speed is 4", ("third",))
 
 
+def test_a_key_of_json_stands_on_a_line_of_its_own() -> None:
+    copies = Setting({"copies": 3}, "layout.yaml:5", {"copies": "layout.yaml:8"})
+    asked = replace(KNOWLEDGE, rules=(rule(when=[{"setting": "eplb-config.copies", "equals": "3"}]),))
+    (found,) = evaluate(asked, (replace(launch("0.18.0"), flags={"eplb-config": copies}),))
+    assert found.places == ("layout.yaml:8",)
+
+
 def test_a_finding_is_a_claim_depends_on_something_or_is_accepted() -> None:
     asked = replace(KNOWLEDGE, rules=(rule(since="0.16.0", until="0.20.0"),))
     slow = launch("0.18.0", speed="3")
