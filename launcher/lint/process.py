@@ -22,13 +22,6 @@ SECRET = re.compile(r"(?!.*(?i:xxx|your|token|secret|change|dummy|empty))[\w.-]{
 """What may be a key, and no word that stands for one."""
 
 
-def engine_release(r: Reading) -> Value:
-    """The release of vLLM."""
-    if not r.version:
-        raise untold("the release of vLLM")
-    return r.version
-
-
 def served_name(r: Reading) -> Value:
     """What requests call the model: as named, else its path."""
     return r.setting("served-model-name") or r.setting("model")
@@ -147,7 +140,6 @@ QUANTITIES: dict[str, Quantity] = {
     "locks_memory": locks_memory,
     "asked_ready": asked_ready,
     "killed_after_s": killed_after_s,
-    "release": engine_release,
     "served_name": served_name,
     "port_clash": port_clash,
     "nvshmem_depth_wanted": nvshmem_depth_wanted,
