@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from launcher.lint.reading import Quantity, Reading
-from launcher.lint.values import Value, number, untold
+from launcher.lint.values import Value, number
 from launcher.model.launch import Unknown
 from launcher.model.profile import Setting
 
