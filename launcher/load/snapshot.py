@@ -19,6 +19,7 @@ def parse_snapshot(text: str, shown: str) -> Snapshot:
             options=_options(values["options"]),
             keys={option: _options(keys) for option, keys in values["keys"].items()},
             variables=tuple(values["variables"]),
+            source=shown,
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         what = f"the snapshot cannot be read: {type(error).__name__} {error}"

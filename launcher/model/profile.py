@@ -264,7 +264,7 @@ class RouterKind:
     decode_flag: str
     ready_path: str
     settings: Settings = field(default_factory=dict)
-    does: Mapping[str, str] = field(default_factory=dict)
+    does: Settings = field(default_factory=dict)
     """Flag → one sentence, in our words: what the router does with it. For `explain`."""
     metrics: Mapping[str, str] = field(default_factory=dict)
     source: str = ""

@@ -88,8 +88,9 @@ def test_a_near_miss_of_a_new_name_is_told(tmp_path: Path, data_dir: Path) -> No
 @pytest.mark.parametrize("name", ["max-num-seqs", "max-sequences"])
 def test_explain_answers_for_both_names(tmp_path: Path, data_dir: Path, name: str) -> None:
     wanted = resolve(load(inventory(tmp_path, name="next"), data_dir=data_dir))
-    (section,) = explain(wanted, name)
-    assert {line.value for line in section.lines} == {"--max-sequences 256"}
+    (topic,) = explain(wanted, name, data_dir=data_dir)
+    assert {(f.name, f.value) for f in topic.facts if f.kind == "value"} == {("--max-sequences", "256")}
+    assert any("spelled --max-sequences" in f.value for f in topic.facts if f.kind == "release")
 
 
 def test_lint_finds_the_same(tmp_path: Path, data_dir: Path) -> None:
