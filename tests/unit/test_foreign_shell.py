@@ -121,6 +121,11 @@ def test_a_sourced_file_is_read_if_it_lies_beside(tmp_path: Path) -> None:
             },
         ),
         ("docker run --entrypoint bash me/x -c 'A=1 vllm serve m --port 1'", {"A": "1"}),
+        ('docker run -e A=1 --entrypoint vllm "$IMAGE" serve m --port 1', {"A": "1"}),
+        (
+            "docker run --entrypoint=/usr/bin/vllm -e A=1 vllm/vllm-openai:v0.19.1 serve m --port 1",
+            {"A": "1"},
+        ),
     ],
 )
 def test_commands_within_commands(text: str, wanted: dict[str, str]) -> None:
