@@ -97,7 +97,7 @@ def _elsewhere(
             continue
         if entry:
             if not known_in(entry, r.version):
-                yield f"{dashes}{name}{_instead(entry)}", setting
+                yield f"{dashes}{name}{_instead(entry, r.version)}", setting
         elif exact and head not in names(exact[0]):
             others = [version for version, s in r.knowledge.snapshots.items() if head in names(s)]
             if others:
@@ -169,7 +169,9 @@ def _meant(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-def _instead(entry: Entry) -> str:
+def _instead(entry: Entry, version: str = "") -> str:
+    if version and release(version) < release(entry.since):
+        return f" (since {entry.since})"
     return f" (instead: {entry.instead})" if entry.instead else ""
 
 
