@@ -48,10 +48,12 @@ def _rows(topic: Topic) -> Iterator[str]:
     )
     plain = [fact for fact in topic.facts if fact.kind in PLAIN]
     told = [(_left(fact), _of(fact), _source(fact)) for fact in plain]
-    widths = [min(max((len(row[i]) for row in told), default=0), WIDE) for i in (0, 1)]
+    widths = [min(max((len(row[i].partition("\n")[0]) for row in told), default=0), WIDE) for i in (0, 1)]
     for left, of, source in told:
         between = f"  {of:<{widths[1]}}" if widths[1] else ""
-        yield f"  {left:<{widths[0]}}{between}  {source}".rstrip()
+        first, *more = left.splitlines()
+        yield f"  {first:<{widths[0]}}{between}  {source}".rstrip()
+        yield from (f"    {line}".rstrip() for line in more)
     yield from (_sentence(f) for f in topic.facts if f.kind not in (*PLAIN, "finding", "rule"))
     rules = [fact for fact in topic.facts if fact.kind == "rule"]
     for state, heading in STATES.items():
@@ -62,7 +64,11 @@ def _rows(topic: Topic) -> Iterator[str]:
 
 
 def _left(fact: Fact) -> str:
-    value = fact.value if len(fact.value) <= LONGEST else f"{fact.value[:LONGEST]} …"
+    value = fact.value
+    if len(value) > LONGEST and "\n" not in value:
+        value = f"{value[:LONGEST]} …"
+    if "\n" in value:
+        return "\n".join((f"{fact.name} {len(value.splitlines())} lines", value))
     sign = "=" if fact.kind == "value" and DIRECTIVE.fullmatch(fact.name) else " "
     return sign.join(filter(None, (fact.name, value)))
 

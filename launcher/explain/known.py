@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from launcher.explain.watched import reads_of
 from launcher.lint.evaluate import evaluate
 from launcher.model.finding import RuleFinding
+from launcher.model.history import History
 from launcher.model.knowledge import Knowledge
 from launcher.model.launch import Launch
 from launcher.model.profile import Settings
@@ -21,7 +22,8 @@ class Known:
 
     wanted: Wanted
     launches: tuple[Launch, ...]
-    knowledge: Knowledge
+    read: Callable[[], Knowledge]
+    """Reads rules and snapshots, which not every question needs."""
     directives: Settings
     """Directive → what systemd does with it."""
 
@@ -29,6 +31,16 @@ class Known:
     def version(self) -> str:
         """The engine's release."""
         return self.wanted.wish.profile.stack.engine_version
+
+    @property
+    def history(self) -> History:
+        """What is known of the engine's releases."""
+        return self.wanted.wish.profile.history
+
+    @cached_property
+    def knowledge(self) -> Knowledge:
+        """History, rules and snapshots."""
+        return self.read()
 
     @cached_property
     def findings(self) -> Mapping[str, tuple[RuleFinding, ...]]:

@@ -61,7 +61,7 @@ def setting_topics(subject: str, known: Known) -> Iterator[Topic]:
     routed = tuple(_of_routers(word, known))
     if named:
         yield Topic(f"{named.name}, {_what(named)} of vLLM {known.version}", tuple(_of_engine(named, known)))
-        successor = known.knowledge.history.current(named.name)
+        successor = known.history.current(named.name)
         if successor != named.name and successor not in (word, named.name):
             yield from setting_topics(successor, known)
     yield from routed
@@ -78,7 +78,7 @@ def about_flag(name: str, known: Known) -> str:
 
 def known_names(known: Known) -> set[str]:
     """All that this release accepts, and all that the history tells of."""
-    history, engine = known.knowledge.history, known.wanted.wish.profile.engine
+    history, engine = known.history, known.wanted.wish.profile.engine
     snapshot = engine.snapshot if engine else None
     options = set(snapshot.options) | set(snapshot.variables) if snapshot else set()
     return {*history.settings, *history.variables, *options}
@@ -86,19 +86,22 @@ def known_names(known: Known) -> set[str]:
 
 def _named(word: str, engine: Engine, known: Known) -> Named | None:
     """What a word means, of the spellings that people use: today's, the release's own, `no-x`, `-tp`."""
-    history, snapshot = known.knowledge.history, engine.snapshot or Snapshot("", {})
+    history, snapshot = known.history, engine.snapshot or Snapshot("", {})
     shorts = {option.short: name for name, option in snapshot.options.items() if option.short}
     candidates = (current(word, engine), word.removeprefix("no-"), shorts.get(word, word))
     for name in dict.fromkeys(candidates):
         option = _option(name, engine, snapshot)
         variable = name in history.variables or name in snapshot.variables
-        written = any(_reading(launch, known).given(name) for launch in known.launches)
         entry = history.entry(name)
-        if entry or option or variable or written:
+        if entry or option or variable or _is_written(name, known):
             how = spelled(name, engine)
             flag = how.get("env") or f"--{how['flag']}"
             return Named(name, name if variable else flag, entry, option, variable)
     return None
+
+
+def _is_written(name: str, known: Known) -> bool:
+    return any(_reading(launch, known).given(name) for launch in known.launches)
 
 
 def _what(named: Named) -> str:
@@ -122,7 +125,7 @@ def _of_engine(named: Named, known: Known) -> Iterator[Fact]:
     source = named.entry.source if named.entry and named.does else ""
     if named.does or named.option or named.variable:
         yield Fact("does", value=named.does or NOTHING, source=source)
-    yield from _release(named, known.knowledge.history, known.version)
+    yield from _release(named, known.history, known.version)
     if named.option and named.option.choices:
         source = engine.snapshot.source if engine and engine.snapshot else ""
         yield Fact("release", value=f"takes {', '.join(named.option.choices)}", source=source)
@@ -185,7 +188,9 @@ def _release(named: Named, history: History, version: str) -> Iterator[Fact]:
             "release", value="; ".join(filter(None, told)), source=entry.source, about=entry.known_from
         )
     if len(entry.defaults) > 1:
-        steps = (f"{value} since {'ever' if at == '0' else at}" for at, value in entry.defaults.items())
+        steps = (
+            f"{value} {'at first' if at == '0' else f'since {at}'}" for at, value in entry.defaults.items()
+        )
         yield Fact(
             "release", value=f"default {', '.join(steps)}", source=entry.source, about=entry.known_from
         )

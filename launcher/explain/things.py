@@ -10,14 +10,20 @@ from launcher.explain.fact import Fact, Topic, together
 from launcher.explain.known import Known
 from launcher.explain.ports import Listener, listeners, port_fact
 from launcher.explain.settings import about_flag
-from launcher.explain.units import lines_of, unit_steps
+from launcher.explain.units import as_written, lines_of, role_of, unit_steps
 from launcher.model.deployment import Argument, Deployment, Instance, Process, RouterProcess
 from launcher.model.profile import place_of
 from launcher.model.role import Step
 from launcher.steps import unit
 
 
-def instance_topics(subject: str, known: Known) -> Iterator[Topic]:
+def topics(subject: str, known: Known) -> Iterator[Topic]:
+    """An instance, `router`, `front`, a host, a unit or a step's id; nothing for anything else."""
+    for kind in (_instance_topics, _router_topics, _host_topics, _unit_topics, _step_topics):
+        yield from kind(subject, known)
+
+
+def _instance_topics(subject: str, known: Known) -> Iterator[Topic]:
     """An instance: ranks, ports, command and environment of its processes, equal ones together."""
     deployment = known.wanted.deployment
     for instance in deployment.instances if deployment else ():
@@ -25,7 +31,7 @@ def instance_topics(subject: str, known: Known) -> Iterator[Topic]:
             yield from _instance(instance, known)
 
 
-def router_topics(subject: str, known: Known) -> Iterator[Topic]:
+def _router_topics(subject: str, known: Known) -> Iterator[Topic]:
     """`router`, or the `front` before it."""
     deployment = known.wanted.deployment
     routers = deployment.routers if deployment else ()
@@ -45,7 +51,7 @@ def router_topics(subject: str, known: Known) -> Iterator[Topic]:
             yield Topic(f"front on {router.host}, {router.front_unit}", (url,))
 
 
-def host_topics(subject: str, known: Known) -> Iterator[Topic]:
+def _host_topics(subject: str, known: Known) -> Iterator[Topic]:
     """A host: where it is, what it listens on, and its steps."""
     wanted = known.wanted
     host = wanted.wish.inventory.hosts.get(subject)
@@ -68,7 +74,7 @@ def host_topics(subject: str, known: Known) -> Iterator[Topic]:
     yield Topic(f"{subject}: steps", tuple(steps))
 
 
-def unit_topics(subject: str, known: Known) -> Iterator[Topic]:
+def _unit_topics(subject: str, known: Known) -> Iterator[Topic]:
     """A unit: its lines in order, those that differ between hosts one after another."""
     steps = [s for s in unit_steps(known.wanted) if s.want.name in (subject, f"{subject}.service")]
     if not steps:
@@ -79,14 +85,14 @@ def unit_topics(subject: str, known: Known) -> Iterator[Topic]:
     yield Topic(title, tuple(_of_some(f, hosts) for f in facts))
 
 
-def step_topics(subject: str, known: Known) -> Iterator[Topic]:
+def _step_topics(subject: str, known: Known) -> Iterator[Topic]:
     """A step, on all its hosts: what it wants."""
     steps = [s for steps in known.wanted.steps.values() for s in steps if s.id == subject]
     if steps:
         hosts = tuple(s.host for s in steps)
-        facts = together(f for s in steps for f in _want_facts(s))
-        about = next(r.about for r in known.wanted.wish.roles if r.name == steps[0].role)
-        does = Fact("does", value=about, source=next(iter(s.source for s in steps)))
+        facts = together(f for s in steps for f in _want_facts(s, known))
+        role = role_of(steps[0], known.wanted)
+        does = Fact("does", value=role.about, source=role.source)
         title = f"{subject} on {', '.join(hosts)}, kind {steps[0].kind}"
         yield Topic(title, (does, *(_of_some(f, hosts) for f in facts)))
 
@@ -186,10 +192,17 @@ def _owner(step: Step, deployment: Deployment | None) -> Process | RouterProcess
     return next((o for o in owners if (o.host, o.unit) == (step.host, step.want.name)), None)
 
 
-def _want_facts(step: Step) -> Iterator[Fact]:
+def _want_facts(step: Step, known: Known) -> Iterator[Fact]:
+    """Each parameter of a step, with the line of its role that has it."""
+    written = as_written(step, known.wanted).params
     for field in dataclasses.fields(step.want):
         value = getattr(step.want, field.name)
         shown = value if isinstance(value, str) else json.dumps(value, default=str)
-        if field.name == "content" and isinstance(step.want, unit.Params):
-            shown = f"{value.count(chr(10))} lines: explain {step.want.name}" if value else ""
-        yield Fact("value", field.name, shown, (step.host,), step.source)
+        if field.name == "content" and isinstance(step.want, unit.Params) and value:
+            shown = f"explain {step.want.name} shows its lines"
+        if field.name == "content" and getattr(step.want, "secret", False):
+            shown = "secret, and shown to nobody"
+        words = (field.name, "template", "file") if field.name == "content" else (field.name,)
+        source = next((written[word].source for word in words if word in written), step.source)
+        if shown:
+            yield Fact("value", field.name, shown, (step.host,), source)

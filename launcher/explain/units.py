@@ -42,8 +42,7 @@ def lines_of(step: Step, wanted: Wanted) -> tuple[UnitLine, ...]:
     """The lines of a unit as it is written on its host."""
     file = unit.unit_file(step.want)
     assert file is not None
-    role = next(r for r in wanted.wish.roles if r.name == step.role)
-    written = tuple(_template_lines(role, _as_written(role, step)))
+    written = tuple(_template_lines(role_of(step, wanted), as_written(step, wanted)))
     return tuple(_line(*parts, step=step, written=written) for parts in _parts(str(file.content)))
 
 
@@ -87,9 +86,15 @@ def _line(section: str, directive: str, value: str, *, step: Step, written: tupl
     return UnitLine(section, directive, value, best.source, best.why)
 
 
-def _as_written(role: Role, step: Step) -> RoleStep:
+def role_of(step: Step, wanted: Wanted) -> Role:
+    """The role that has the step."""
+    return next(r for r in wanted.wish.roles if r.name == step.role)
+
+
+def as_written(step: Step, wanted: Wanted) -> RoleStep:
+    """The step as its role has it."""
     name = step.id.partition("/")[2].partition("[")[0]
-    return next(s for s in role.steps if s.name == name)
+    return next(s for s in role_of(step, wanted).steps if s.name == name)
 
 
 def _template_lines(role: Role, step: RoleStep) -> Iterator[UnitLine]:

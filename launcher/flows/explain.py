@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from launcher.explain import things
@@ -29,7 +30,7 @@ def explain(wanted: Wanted, subject: str, *, data_dir: Path | None = None) -> tu
 def known_of(wanted: Wanted, *, data_dir: Path | None = None) -> Known:
     """A deployment with all that is known of its release; for several questions."""
     data = Data(roots_of(data_dir))
-    return Known(wanted, launches_of(wanted), lint.read(data), read_directives(data))
+    return Known(wanted, launches_of(wanted), partial(lint.read, data), read_directives(data))
 
 
 def tell(known: Known, subject: str) -> tuple[Topic, ...]:
@@ -42,11 +43,11 @@ def tell(known: Known, subject: str) -> tuple[Topic, ...]:
 
 
 def _topics(known: Known, subject: str) -> Iterator[Topic]:
-    yield from things.instance_topics(subject, known)
-    yield from things.router_topics(subject, known)
-    yield from things.host_topics(subject, known)
-    yield from things.unit_topics(subject, known)
-    yield from things.step_topics(subject, known)
+    """What is of this deployment has its name to itself; the rest is the field's, and may share one."""
+    own = tuple(things.topics(subject, known))
+    yield from own
+    if own:
+        return
     if subject.isdigit() and (facts := tuple(port_facts(int(subject), known))):
         yield Topic(f"port {subject}", facts)
     if facts := tuple(directive_facts(subject, known)):
