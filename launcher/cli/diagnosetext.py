@@ -34,7 +34,7 @@ def cause_lines(cause: Cause) -> Iterator[str]:
     yield from rows("where", [", ".join(dict.fromkeys((line.host, line.unit)))])
     yield from rows("sure", [sure_text(cause)])
     yield from rows("seen", evidence(cause))
-    yield from rows("then", [f"{stamp(e.line)}  {short(e.what)}" for e in cause.effects[:EFFECTS]])
+    yield from rows("then", [f"{stamp(e.match.line)}  {short(e.what)}" for e in cause.effects[:EFFECTS]])
     if len(cause.effects) > EFFECTS:
         yield f"         and {count(len(cause.effects) - EFFECTS, 'other consequence')}"
     yield from rows("not", known.not_this if known else ())

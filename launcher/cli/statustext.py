@@ -86,7 +86,7 @@ def verdict(status: Status) -> str:
     down = [f"{p.instance} on {p.host}" for p in status.processes if not p.up]
     down += [f"router on {r.host}" for r in status.routers if not r.up]
     if down:
-        return f"not up: {', '.join(down)}"
+        return f"not up: {', '.join(down)}; why: dsv32-launch diagnose"
     things = count(len(status.processes), "process").replace("processs", "processes")
     return f"all up: {things}" + (f", {count(len(status.routers), 'router')}" if status.routers else "")
 

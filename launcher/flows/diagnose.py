@@ -209,7 +209,7 @@ def with_answer(cause: Cause, answer: Facts | Problem | None, probe: Probe) -> C
 def unexplained(processes: Iterable[ProcessState], found: Diagnosis) -> tuple[Problem, ...]:
     """Processes that are down, in instances of which no line says why."""
     told = {match.line.instance for cause in found.causes for match in cause.evidence}
-    told |= {effect.line.instance for cause in found.causes for effect in cause.effects}
+    told |= {effect.match.line.instance for cause in found.causes for effect in cause.effects}
     return tuple(
         Problem(
             f"{p.instance} on {p.host} is {p.active}, and no line of its log is known to say why",

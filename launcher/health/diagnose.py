@@ -6,11 +6,11 @@ Hosts' clocks differ: between hosts, what came up to CLOCKS_S later may still ha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from launcher.health.matches import Match, read_matches
+from launcher.health.matches import SAME_BREATH_S, Match, read_matches
 from launcher.model.profile import Engine
 from launcher.model.signature import ANY, LogKnowledge, LogLine, Signature
 
@@ -27,10 +27,14 @@ consequence: what it comes of is not in these logs; unknown: an error line of wh
 class Effect:
     """What came of a cause: one kind of line."""
 
-    what: str
-    line: LogLine
+    match: Match
     """The first one."""
     count: int
+
+    @property
+    def what(self) -> str:
+        """What happened; the line itself where nothing is known."""
+        return said(self.match)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ class Cause:
     @property
     def likely(self) -> str:
         """The cause in a sentence; the line itself where nothing is known."""
-        return filled(self.signature.likely, self.first) if self.signature else self.first.text
+        return said(self.first)
 
     @property
     def do(self) -> str:
@@ -70,8 +74,14 @@ class Cause:
 
     @property
     def severity(self) -> Literal["error", "warning"]:
-        """A line that the engine calls fatal is an error."""
-        return self.signature.severity if self.signature else "error"
+        """A line that the engine calls fatal is an error, and so is what leads to one."""
+        told = (m.signature.severity if m.signature else "error" for m in self.matches)
+        return "error" if "error" in told else "warning"
+
+    @property
+    def matches(self) -> tuple[Match, ...]:
+        """The earliest line, and the earliest of everything that came of it."""
+        return (self.first, *(effect.match for effect in self.effects))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +91,6 @@ class Diagnosis:
     causes: tuple[Cause, ...]
     version: str = ""
     """The engine's release that signatures were held against; empty: unknown."""
-    hosts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Instance → its hosts, as far as the lines tell."""
 
 
 def diagnose(
@@ -90,19 +98,16 @@ def diagnose(
 ) -> Diagnosis:
     """Causes and their consequences."""
     lines = tuple(lines)
-    hosts = hosts_of(lines)
     matches = read_matches(lines, knowledge, engine, version=version)
-    roots = {id(m): root(m, matches, hosts) for m in matches}
     groups: dict[str, list[Match]] = {}
     for match in matches:
         groups.setdefault(match.key, []).append(match)
-    first = {key: roots[id(group[0])] for key, group in groups.items()}
+    roots = roots_of(groups, matches, hosts_of(lines))
     causes = [
-        cause_of(group, effects_of(group[0], groups, first), matches, version)
-        for key, group in groups.items()
-        if first[key] is group[0]
+        cause_of(groups[key], [g for k, g in groups.items() if roots[k] == key != k], matches, version)
+        for key in dict.fromkeys(roots.values())
     ]
-    return Diagnosis(tuple(sorted(causes, key=rank)), version, hosts)
+    return Diagnosis(tuple(sorted(causes, key=rank)), version)
 
 
 def hosts_of(lines: Iterable[LogLine]) -> Mapping[str, tuple[str, ...]]:
@@ -114,13 +119,41 @@ def hosts_of(lines: Iterable[LogLine]) -> Mapping[str, tuple[str, ...]]:
     return {instance: tuple(hosts) for instance, hosts in found.items()}
 
 
-def root(match: Match, matches: Sequence[Match], hosts: Mapping[str, tuple[str, ...]]) -> Match:
-    """What it comes of in the end; itself, if nothing explains it."""
-    met = {match.key}
-    while earlier := next((m for m in matches if m.key not in met and explains(m, match, hosts)), None):
-        met.add(earlier.key)
-        match = earlier
-    return match
+def roots_of(
+    groups: Mapping[str, Sequence[Match]], matches: Sequence[Match], hosts: Mapping[str, tuple[str, ...]]
+) -> Mapping[str, str]:
+    """What each kind of line comes of in the end; itself, if nothing explains the first of them."""
+    parents = {key: parent(group[0], matches, hosts) for key, group in groups.items()}
+    return {key: root(key, parents, list(groups)) for key in groups}
+
+
+def root(key: str, parents: Mapping[str, str | None], order: Sequence[str]) -> str:
+    """The end of its chain; of a circle, which clocks that differ can make, the earliest."""
+    met = [key]
+    while above := parents[met[-1]]:
+        if above in met:
+            return min(met[met.index(above) :], key=order.index)
+        met.append(above)
+    return met[-1]
+
+
+def parent(match: Match, matches: Sequence[Match], hosts: Mapping[str, tuple[str, ...]]) -> str | None:
+    """The kind of the earliest line that explains this one.
+
+    For a mere consequence that may be a later one: by another host's clock, or below a traceback's heading.
+    """
+    at = next(n for n, m in enumerate(matches) if m is match)
+    consequence = match.signature is not None and match.signature.role == "consequence"
+    later = [m for m in matches[at + 1 :] if may_be_first(m, match)] if consequence else []
+    found = (m for m in (*matches[:at], *later) if m.key != match.key and explains(m, match, hosts))
+    return next((m.key for m in found), None)
+
+
+def may_be_first(later: Match, match: Match) -> bool:
+    """Told so soon after that it may have come first, and no consequence itself?"""
+    cause = later.signature is None or later.signature.role == "cause"
+    soon_s = SAME_BREATH_S if later.line.host == match.line.host else CLOCKS_S
+    return cause and later.began_s - match.began_s <= soon_s
 
 
 def explains(cause: Match, effect: Match, hosts: Mapping[str, tuple[str, ...]]) -> bool:
@@ -132,10 +165,7 @@ def explains(cause: Match, effect: Match, hosts: Mapping[str, tuple[str, ...]]) 
         named.add(ANY)
     if not named & set(of):
         return False
-    before_s = effect.line.time_s - cause.line.time_s
-    # one log's lines are in order, whatever its clock
-    clocks_s = 0.0 if cause.line.host == effect.line.host else CLOCKS_S
-    if not -clocks_s <= before_s <= within_s:
+    if effect.line.time_s - cause.began_s > within_s:
         return False
     return reaches(cause.line, effect.line, effect.signature.reach if effect.signature else "instance", hosts)
 
@@ -158,21 +188,10 @@ def reaches(cause: LogLine, effect: LogLine, reach: str, hosts: Mapping[str, tup
     )
 
 
-def effects_of(
-    cause: Match, groups: Mapping[str, Sequence[Match]], first: Mapping[str, Match]
-) -> Iterator[Effect]:
-    """What came of it, kind by kind, in the order in which it came."""
-    for key, group in groups.items():
-        if first[key].key == cause.key and key != cause.key:
-            match = group[0]
-            what = filled(match.signature.likely, match) if match.signature else match.text
-            yield Effect(what, match.line, len(group))
-
-
 def cause_of(
-    group: Sequence[Match], effects: Iterable[Effect], matches: Iterable[Match], version: str
+    group: Sequence[Match], effects: Iterable[Sequence[Match]], matches: Iterable[Match], version: str
 ) -> Cause:
-    """One cause out of all lines that show it."""
+    """One cause out of all lines that show it, and all that show what came of it."""
     by_log: dict[tuple[str, str], Match] = {}
     for match in group:
         by_log.setdefault((match.line.host, match.line.unit), match)
@@ -186,7 +205,8 @@ def cause_of(
         and (m.signature is None or m.signature.role == "cause")
     }
     sure = sureness(group[0], version)
-    return Cause(sure, tuple(by_log.values()), len(group), tuple(effects), tuple(close))
+    came = tuple(Effect(lines[0], len(lines)) for lines in effects)
+    return Cause(sure, tuple(by_log.values()), len(group), came, tuple(close))
 
 
 def sureness(match: Match, version: str) -> Sure:
@@ -202,7 +222,12 @@ def sureness(match: Match, version: str) -> Sure:
 def rank(cause: Cause) -> tuple[int, float]:
     """Errors that are known, those that are not, consequences alone, warnings; each by time."""
     order = {"unknown": 1, "consequence": 2}.get(cause.sure, 0)
-    return (3 if cause.severity == "warning" else order, cause.first.line.time_s)
+    return (3 if cause.severity == "warning" else order, cause.first.began_s)
+
+
+def said(match: Match) -> str:
+    """What a match means, in a sentence."""
+    return filled(match.signature.likely, match) if match.signature else match.text
 
 
 def confirmation(cause: Cause) -> tuple[tuple[str, ...], re.Pattern[str]] | None:

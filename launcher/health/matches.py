@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 
 from launcher.health.errors import alternatives
 from launcher.model.history import release
 from launcher.model.profile import Engine
-from launcher.model.signature import LogForms, LogKnowledge, LogLine, Signature
+from launcher.model.signature import ANY, LogForms, LogKnowledge, LogLine, Signature
 
+KERNEL = "kernel"
 LEVELS = ("info", "warning", "error")
 # how far from a line its companions may stand in the same log: a traceback is seldom longer
 BESIDE_LINES = 100
@@ -32,6 +33,13 @@ class Match:
     """The line from where the failure's own words begin."""
     groups: Mapping[str, str] = field(default_factory=dict)
     """Named groups of the pattern that was found."""
+    silent_s: float = 0.0
+    """How long before the line it may have begun: a host that boots has been silent since it went down."""
+
+    @property
+    def began_s(self) -> float:
+        """The earliest time at which it may have begun."""
+        return self.line.time_s - self.silent_s
 
     @property
     def key(self) -> str:
@@ -66,7 +74,7 @@ class Reader:
     def matches(self, lines: Sequence[LogLine]) -> Iterator[Match]:
         """Of one log, in its order; unknown errors only where no cause is told in the same breath."""
         found = [m for n, line in enumerate(lines) if (m := self._match(lines, n, line))]
-        causes_s = [m.line.time_s for m in found if m.signature and m.signature.role == "cause"]
+        causes_s = [m.line.time_s for m in found if m.signature and first_of_all(m.signature)]
         times = Counter(m.key for m in found)
         for match in found:
             if match.signature:
@@ -108,22 +116,21 @@ def read_matches(
     by_log = sorted(lines, key=lambda line: (line.host, line.unit))
     logs = [list(log) for _, log in groupby(by_log, key=lambda line: (line.host, line.unit))]
     found = [match for log in logs for match in reader.matches(log)]
-    ran_s = first_said(logs)
-    counted = (m for m in found if not (m.signature and m.signature.running) or ran_before(m, ran_s))
-    return tuple(sorted(counted, key=lambda m: m.line.time_s))
+    counted = (ran_before(m, logs) if m.signature and m.signature.running else m for m in found)
+    # of the same moment, what the kernel says comes first: it saw it happen
+    return tuple(sorted(filter(None, counted), key=lambda m: (m.began_s, m.line.unit != KERNEL)))
 
 
-def first_said(logs: Iterable[Sequence[LogLine]]) -> Mapping[str, float]:
-    """Host → when anything of ours first said something there."""
-    said: dict[str, float] = {}
-    for line in (log[0] for log in logs if log[0].instance):
-        said[line.host] = min(line.time_s, said.get(line.host, line.time_s))
-    return said
+def ran_before(match: Match, logs: Iterable[Sequence[LogLine]]) -> Match | None:
+    """The match, begun when anything of ours last said something on its host; None if nothing ran there."""
+    own = (line for log in logs if log[0].instance and log[0].host == match.line.host for line in log)
+    last_s = max((line.time_s for line in own if line.time_s < match.line.time_s), default=None)
+    return None if last_s is None else replace(match, silent_s=match.line.time_s - last_s)
 
 
-def ran_before(match: Match, ran_s: Mapping[str, float]) -> bool:
-    """Did something of ours run on its host before?"""
-    return ran_s.get(match.line.host, match.line.time_s) < match.line.time_s
+def first_of_all(signature: Signature) -> bool:
+    """Is it a cause that nothing unknown can have led to?"""
+    return signature.role == "cause" and ANY not in signature.of
 
 
 def fits(signature: Signature, lines: Sequence[LogLine], at: int) -> bool:
