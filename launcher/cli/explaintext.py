@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from launcher.cli.findingtext import launches
 from launcher.explain.fact import Fact, Topic
@@ -31,6 +31,8 @@ STATES = {
     "other release": "rules of other releases that look at it",
 }
 """The same of several, what matters most first."""
+SILENT = ("quiet", "other release")
+"""States that come after what the setting does."""
 LONGEST = 240
 """Letters of a value that are shown."""
 
@@ -54,10 +56,16 @@ def _rows(topic: Topic) -> Iterator[str]:
         first, *more = left.splitlines()
         yield f"  {first:<{widths[0]}}{between}  {source}".rstrip()
         yield from (f"    {line}".rstrip() for line in more)
-    yield from (_sentence(f) for f in topic.facts if f.kind not in (*PLAIN, "finding", "rule"))
     rules = [fact for fact in topic.facts if fact.kind == "rule"]
+    yield from _rules([fact for fact in rules if fact.value not in SILENT])
+    yield from (_sentence(f) for f in topic.facts if f.kind not in (*PLAIN, "finding", "rule"))
+    yield from _rules([fact for fact in rules if fact.value in SILENT])
+
+
+def _rules(facts: Sequence[Fact]) -> Iterator[str]:
+    """Each state under its heading."""
     for state, heading in STATES.items():
-        here = [fact for fact in rules if fact.value == state]
+        here = [fact for fact in facts if fact.value == state]
         if here:
             yield f"  {heading}"
         yield from (f"    {f.severity:<7} {f.name}: {f.about}{_in_brackets(f)}" for f in here)

@@ -62,7 +62,7 @@ def directive_facts(name: str, known: Known) -> Iterator[Fact]:
     if name in known.directives:
         does = known.directives[name]
         yield Fact("does", name, str(does.value), source=does.source)
-    yield from together(Fact("why", name, line.why, (of,), line.source) for line, of in found if line.why)
+    yield from together(Fact("why", name, line.why, (), line.source) for line, _ in found if line.why)
     yield from rule_facts((name,), known)
 
 
