@@ -47,7 +47,7 @@ def attention_backend(r: Reading) -> Value:
     if not r.value("sparse") or not r.hardware().gpus_per_host:
         return None
     name = f"sparse-attention-{_generation(r)}-{'fp8' if _quantized(r) else 'bfloat16'}"
-    few = r.whole("heads_per_rank") <= int(r.behaviour("few-heads") or 0)
+    few = r.whole("heads_per_rank") <= (r.figure("few-heads") or 0)
     found = (r.behaviour(f"{name}-few-heads") if few else None) or r.behaviour(name)
     if found is None:
         raise untold(f"the attention back end of {r.hardware().gpu}")
@@ -72,8 +72,8 @@ def head_multiple(r: Reading) -> Value:
     backend = r.value("attention_backend")
     if backend is None:
         return 1
-    by_generation = r.behaviour(f"head-multiple-{backend}-{_generation(r)}")
-    return int(by_generation or r.behaviour(f"head-multiple-{backend}") or 1)
+    by_generation = r.figure(f"head-multiple-{backend}-{_generation(r)}")
+    return int(by_generation or r.figure(f"head-multiple-{backend}") or 1)
 
 
 def padded_heads(r: Reading) -> Value:

@@ -29,7 +29,7 @@ def shape(r: Reading) -> Shape:
         block_size=r.size("block-size") or KV_BLOCK,
         batched_tokens=batched,
         dispatch_tokens=r.whole("ll_tokens") or batched,
-        expert_tokens=int(r.behaviour("expert-tokens-at-once") or 0),
+        expert_tokens=int(r.figure("expert-tokens-at-once") or 0),
         max_seqs=r.whole("max_seqs"),
         max_model_len=r.whole("max_context"),
         draft_tokens=r.whole("mtp_tokens") if r.value("spec_method") == "mtp" else 0,

@@ -115,6 +115,14 @@ class Reading:
         entry = self.knowledge.history.behaviours.get(name)
         return (value_at(entry.values, self.version) or None) if entry else None
 
+    def figure(self, name: str) -> float | None:
+        """A behaviour that is a number; None where nothing is known of it. UntoldError if it is none."""
+        written = self.behaviour(name)
+        found = number(written)
+        if written is not None and found is None:
+            raise untold(f"what number `{written}` of {name} is")
+        return found
+
     def words(self, name: str) -> list[str]:
         """A behaviour that is a list of words; empty where nothing is known of it."""
         return (self.behaviour(name) or "").split()
