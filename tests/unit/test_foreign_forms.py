@@ -162,3 +162,8 @@ def test_what_the_caller_knows_counts_before_the_file() -> None:
     text = "docker run vllm/vllm-openai:v0.14.1 --model other"
     (launch,) = foreign.read_text(text, "x", given=given).launches
     assert (launch.version, launch.pool, launch.model) == ("0.20.0", "decode", GIVEN.models[0])
+
+
+def test_a_file_without_end_is_read_no_further_than_a_script_is_long() -> None:
+    (problem,) = foreign.read_file(Path("/dev/zero"), given=GIVEN).problems
+    assert "larger than" in problem.what

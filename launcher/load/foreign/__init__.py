@@ -50,11 +50,12 @@ class Reading:
 def read_file(path: Path, *, given: Given) -> Reading:
     """A file of any of the forms, told by its content. Never raises for what is in it."""
     try:
-        content = path.read_bytes() if path.stat().st_size <= LARGEST else None
+        with path.open("rb") as file:  # which may be a pipe, or have no end
+            content = file.read(LARGEST + 1)
     except OSError as error:
         reason = (error.strerror or "unreadable").lower()
         return _nothing(Problem(f"cannot be read: {reason}", where=str(path), do="name a file"))
-    if content is None:
+    if len(content) > LARGEST:
         what = f"the file is larger than {LARGEST >> 20} MiB"
         return _nothing(Problem(what, where=str(path), do="name the script or manifest itself"))
     try:
