@@ -65,7 +65,7 @@ def common(
 
 for panel, commands in {
     EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
-    LOOK_INSIDE: (look.check, look.explain, look.runs),
+    LOOK_INSIDE: (look.check, look.explain, look.runs, diagnosing.bundle),
     PREPARE: (inventories.init, files.lint, fitting.fit, fitting.predict, inventories.inventory),
 }.items():
     for command in commands:

@@ -1,11 +1,11 @@
-"""report_lines: what was diagnosed as a person reads it; knows no colours."""
+"""report_text: what was diagnosed as a person reads it; knows no colours."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
 
-from launcher.cli.words import count
+from launcher.cli.words import count, problem_lines
 from launcher.flows.diagnose import Report, Stacks
 from launcher.health.diagnose import Cause, Sure
 from launcher.health.stuck import Stuck
@@ -87,12 +87,20 @@ def stuck_problem(stuck: Stuck, stacks: Stacks | None) -> Problem:
     return Problem(what, f"{process.host}, unit {process.unit}", why, do, more)
 
 
+def report_text(report: Report) -> str:
+    """All of it, for a file."""
+    problems = [*report.problems, *(stuck_problem(s, found) for s, found in report.stuck)]
+    lines = [line for cause in report.diagnosis.causes for line in cause_lines(cause)]
+    return "\n".join((*lines, *problem_lines(problems), verdict(report))) + "\n"
+
+
 def verdict(report: Report) -> str:
     """All in one line."""
     causes = report.diagnosis.causes
     looked = f"{count(report.lines, 'line')} read"
     if not report.found:
-        return f"nothing wrong; {looked}"
+        further = "; --since 2h looks further back than each unit's last start" if report.last_start else ""
+        return f"nothing wrong; {looked}{further}"
     words = [count(len(causes), "cause")] if causes else []
     words += [f"{count(len(report.stuck), 'instance')} not ready"] if report.stuck else []
     words += [count(len(report.problems), "problem")] if report.problems else []

@@ -76,6 +76,8 @@ class Report:
     problems: tuple[Problem, ...] = ()
     """Hosts that did not answer, and processes that are down and do not say why."""
     stuck: tuple[tuple[Stuck, Stacks | None], ...] = ()
+    last_start: bool = False
+    """Nothing older than each unit's last start was looked at."""
 
     @property
     def found(self) -> bool:
@@ -131,6 +133,7 @@ def of_hosts(
         len(lines),
         (*silent, *unexplained(processes, found)),
         tuple((s, stacks(fleet, s, deployment) if s.late else None) for s in waiting),
+        last_start=not since_s,
     )
 
 

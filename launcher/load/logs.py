@@ -55,18 +55,28 @@ def read_logs(paths: Sequence[Path], *, year: int) -> tuple[LogLine, ...]:
     for path in paths:
         if not path.exists():
             raise InputError(Problem("no such file or folder", where=str(path), do="correct --from"))
-        # what a run of ours wrote beside the hosts' logs quotes them
-        inside = path / "hosts" if (path / "hosts").is_dir() else path
-        files = sorted(p for p in inside.rglob("*") if p.is_file()) if path.is_dir() else [path]
+        root, files = files_of(path)
         for file in files:
             text = text_of(file)
             if text is not None:
-                host, unit = named_by(file, inside)
+                host, unit = named_by(file, root)
                 found += lines_of(text, host=host, unit=unit, year=year)
     if not found:
         where = ", ".join(map(str, paths))
         raise InputError(Problem("no log lines there", where=where, do="name a log, or a folder with logs"))
     return tuple(found)
+
+
+def files_of(path: Path) -> tuple[Path, Sequence[Path]]:
+    """Where names begin to tell, and the files. Of a run or a bundle of ours the hosts' logs alone: what is
+    beside them quotes them.
+    """
+    if not path.is_dir():
+        return path, [path]
+    hosts = path / "hosts"
+    if hosts.is_dir():
+        return hosts, sorted(hosts.rglob("*.log"))
+    return path, sorted(p for p in path.rglob("*") if p.is_file())
 
 
 def text_of(file: Path) -> str | None:

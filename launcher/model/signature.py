@@ -100,6 +100,8 @@ class LogForms:
     warning: tuple[str, ...]
     noise: tuple[str, ...]
     """Of lines that look bad and come with every start."""
+    secrets: tuple[str, ...]
+    """Regular expressions of what nobody else may read, in group `secret`."""
     version: str
     """Of the line in which an engine says its release, group `version`."""
     source: str = ""

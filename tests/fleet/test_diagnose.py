@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tarfile
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,6 +66,33 @@ def test_what_a_run_has_saved_says_the_same_as_the_hosts(stubs: StubFleet) -> No
     assert (live.code, saved.code) == (1, 1)
     assert causes(live)[0] == ("unknown", "h03", "dsv32-launch logs decode-0"), live.stdout
     assert causes(saved)[0] == causes(live)[0]
+    stubs.serve()
+
+
+def test_a_bundle_holds_all_that_a_diagnosis_needs_and_no_secret(stubs: StubFleet, tmp_path: Path) -> None:
+    stubs.serve()
+    token = "hf_" + "a1B2" * 8
+    said(stubs.host("h03"), f"echo 'HF_TOKEN={token}' | systemd-cat -p info -t x")
+    said(stubs.host("h03"), f"kill -9 $(systemctl show -p MainPID --value {UNIT})")
+    wait_until_down(stubs, "h03")
+    live = stubs.run("diagnose", "--json")
+    path = tmp_path / "ticket.tar.gz"
+    made = stubs.run("bundle", "--to", str(path), "--hide-addresses")
+    assert made.code == 0, made.stderr
+    with tarfile.open(path) as archive:
+        archive.extractall(tmp_path, filter="data")
+    folder = tmp_path / "ticket"
+    texts = {str(p.relative_to(folder)): p.read_text() for p in folder.rglob("*") if p.is_file()}
+    assert texts.keys() >= {
+        *("CONTENTS.txt", "diagnosis.txt", "inventory.yaml", "versions.json"),
+        *("hosts/h03/dsv32-decode-0.log", "hosts/h03/dsv32-decode-0.service", "hosts/h03/host.json"),
+    }
+    assert any(name.startswith("runs/") for name in texts)
+    everything = "".join(texts.values())
+    assert token not in everything
+    assert stubs.host("h03").address not in everything
+    saved = stubs.run("diagnose", "--from", str(folder), "--json")
+    assert [c[:2] for c in causes(saved)] == [c[:2] for c in causes(live)] == [("killed", "h03")]
     stubs.serve()
 
 

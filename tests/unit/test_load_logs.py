@@ -74,12 +74,21 @@ def test_the_instance_of_a_unit(unit: str, instance: str) -> None:
 
 
 def test_folders_tell_host_and_unit(tmp_path: Path) -> None:
-    for name in ("hosts/gpu05/dsv32-decode-0.log", "hosts/gpu05/dmesg.txt", "report.md"):
+    for name in ("gpu05/dsv32-decode-0.log", "gpu05/dmesg.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("text\n")
-    (tmp_path / "hosts/gpu05/core").write_bytes(b"\x7fELF\0\0")
+    (tmp_path / "gpu05/core").write_bytes(b"\x7fELF\0\0")
     found = {(line.host, line.unit, line.instance) for line in read_logs([tmp_path], year=2026)}
     assert found == {("gpu05", "dsv32-decode-0", "decode-0"), ("gpu05", "kernel", "")}
+
+
+def test_of_a_run_or_a_bundle_the_logs_of_hosts_alone_are_read(tmp_path: Path) -> None:
+    for name in ("hosts/gpu05/dsv32-decode-0.log", "hosts/gpu05/nvidia-smi.txt", "report.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("text\n")
+    assert {(line.host, line.unit) for line in read_logs([tmp_path], year=2026)} == {
+        ("gpu05", "dsv32-decode-0")
+    }
 
 
 def test_nothing_to_read_is_told(tmp_path: Path) -> None:
