@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,10 +17,12 @@ from samples import ROOT, SAMPLES, sample
 
 from launcher.load import load
 from launcher.load.data import Data, shipped
+from launcher.load.snapshot import parse_snapshot
 from launcher.model.architecture import Architecture
 from launcher.model.deployment import Deployment, Process
 from launcher.model.problem import InputError
 from launcher.model.profile import Model
+from launcher.model.snapshot import Snapshot
 from launcher.model.wish import Wanted
 from launcher.resolve import resolve
 from launcher.sandbox import tiny_model
@@ -28,6 +31,8 @@ DATA = Data((shipped(),))
 ENGINES = DATA.names("configs/engines", holding=".yaml")
 LAYOUTS = DATA.names("configs/layouts", holding=".yaml")
 STACKS = DATA.names("configs/stacks", holding=".yaml")
+BASE_ENGINE = "vllm-0.32-cpu"
+"""The engine of the stack that is below all environments; its router is there too."""
 WITHIN_S = 600
 
 INVENTORY = """
@@ -76,19 +81,35 @@ def inventory(layout: str, stack: str) -> str:
 
 
 def deployments(folder: Path) -> Iterator[tuple[str, Wanted]]:
-    """Every sample inventory, and every layout on every stack of its kind that does not refuse it."""
+    """Every sample inventory, and every layout on every stack of its kind that does not refuse it.
+
+    A release that no stack names gets one here: `current` with that release.
+    """
     for name in SAMPLES:
         yield name, resolve(sample(name, folder))
+    made = folder / "data/configs/stacks"
+    made.mkdir(parents=True)
+    texts = {name: (ROOT / f"configs/stacks/{name}.yaml").read_text() for name in STACKS}
+    for engine in ENGINES:
+        if not any(re.search(f"^engine: {engine}$", text, re.MULTILINE) for text in texts.values()):
+            text = re.sub("(?m)^engine: .*$", f"engine: {engine}", texts["current"])
+            text = re.sub("(?m)^engine_version: .*$", f'engine_version: "{snapshot(engine).version}"', text)
+            (made / f"{engine}.yaml").write_text(text)
     for layout in LAYOUTS:
-        for stack in STACKS:
+        for stack in (*STACKS, *(path.stem for path in sorted(made.iterdir()))):
             if layout.startswith("sandbox") != stack.startswith("sandbox"):
                 continue
             path = folder / f"{layout}.{stack}.yaml"
             path.write_text(inventory(layout, stack))
             try:
-                yield f"{layout} on {stack}", resolve(load(path))
+                yield f"{layout} on {stack}", resolve(load(path, data_dir=folder / "data"))
             except InputError:
                 continue
+
+
+def snapshot(engine: str) -> Snapshot:
+    """What configs/engines/<engine>.json says."""
+    return parse_snapshot((ROOT / f"configs/engines/{engine}.json").read_text(), engine)
 
 
 def lines(folder: Path) -> Iterator[Line]:

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from releases import ENGINES, LAYOUTS, Line, Said, ask, lines, words
+from releases import ENGINES, LAYOUTS, Line, Said, ask, lines, snapshot, words
 from samples import ROOT, SAMPLES
-
-from launcher.load.snapshot import parse_snapshot
 
 pytestmark = pytest.mark.contract
 MODEL = ["model"]
@@ -68,6 +66,7 @@ def variables(line: Line) -> dict[str, str]:
 def test_every_sample_and_every_layout_is_asked(ours: list[Line]) -> None:
     names = {line.name.partition(":")[0].partition(" on ")[0] for line in ours}
     assert names == {*SAMPLES, *LAYOUTS}
+    assert {line.engine for line in ours} == set(ENGINES)
 
 
 def test_it_accepts_every_line(own: list[Line], said: Said) -> None:
@@ -99,7 +98,7 @@ def test_processes_of_an_instance_meet_at_its_leader(own: list[Line], said: Said
 
 
 def test_it_knows_every_variable_of_its_own(engine: str, own: list[Line]) -> None:
-    known = parse_snapshot(snapshot_file(engine), "").variables
+    known = snapshot(engine).variables
     names = {name for line in own for name in line.process.environment if name.startswith("VLLM_")}
     assert names <= set(known)
 
@@ -110,8 +109,4 @@ def test_it_refuses_what_is_wrong(wrong: str, said: Said) -> None:
 
 
 def test_its_snapshot_is_what_it_says_of_itself(engine: str, said: Said) -> None:
-    assert said.snapshot == snapshot_file(engine)
-
-
-def snapshot_file(engine: str) -> str:
-    return (ROOT / f"configs/engines/{engine}.json").read_text()
+    assert said.snapshot == (ROOT / f"configs/engines/{engine}.json").read_text()
