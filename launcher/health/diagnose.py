@@ -196,16 +196,17 @@ def cause_of(
     for match in group:
         by_log.setdefault((match.line.host, match.line.unit), match)
     first = group[0].line
+    came = tuple(Effect(lines[0], len(lines)) for lines in effects)
+    own = {group[0].key, *(effect.match.key for effect in came)}
     close = {
         m.line.host: None
         for m in matches
-        if m.key != group[0].key
+        if m.key not in own
         and m.line.host != first.host
         and abs(m.line.time_s - first.time_s) <= CLOCKS_S
         and (m.signature is None or m.signature.role == "cause")
     }
     sure = sureness(group[0], version)
-    came = tuple(Effect(lines[0], len(lines)) for lines in effects)
     return Cause(sure, tuple(by_log.values()), len(group), came, tuple(close))
 
 
