@@ -91,7 +91,7 @@ class Reader:
             if LEVELS.index(signature.level) > level:
                 continue
             match = next((m for p in patterns if (m := p.search(line.text))), None)
-            if match and fits(signature, lines, at):
+            if match and fits(signature, lines, at) and not is_over(signature, lines[at + 1 :]):
                 groups = {name: text for name, text in match.groupdict().items() if text}
                 return Match(line, signature, line.text[match.start() :].strip(), groups)
         fatal = self._fatal.search(line.text)
@@ -140,6 +140,11 @@ def fits(signature: Signature, lines: Sequence[LogLine], at: int) -> bool:
     around = [line.text for line in lines[max(0, at - BESIDE_LINES) : at + BESIDE_LINES + 1]]
     there = all(any(re.search(p, text) for text in around) for p in signature.beside)
     return there and not any(re.search(p, text) for p in signature.unless for text in around)
+
+
+def is_over(signature: Signature, later: Iterable[LogLine]) -> bool:
+    """Does a later line say that it has passed?"""
+    return bool(signature.over) and any(re.search(signature.over, line.text) for line in later)
 
 
 def holds_in(signature: Signature, version: str) -> bool:

@@ -92,6 +92,7 @@ def _problems(signature: Signature) -> Iterator[Problem]:
         what = f"signature {signature.id} is a consequence `of` nothing"
         yield Problem(what, where=where, do=f"add `of:`, ids of others, topics or [{ANY}]")
     patterns = (*signature.patterns, *signature.beside, *signature.unless)
+    patterns += (signature.over,) if signature.over else ()
     wrong = [p for pattern in patterns for p in _pattern_problems(pattern, where)]
     yield from wrong or _placeholder_problems(signature)
 

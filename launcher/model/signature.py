@@ -68,6 +68,8 @@ class Signature:
     """Regular expressions that must each be found in the lines around it, in the same log."""
     unless: tuple[str, ...] = ()
     """Regular expressions that must not be found there."""
+    over: str = ""
+    """A regular expression of a later line in the same log that says it has passed: then it means nothing."""
     times: Annotated[int, Ge(1)] = 1
     """So many lines of one log, or it means nothing."""
     running: bool = False
