@@ -65,7 +65,7 @@ class Hardware:
     gpus_per_host: Annotated[int, Ge(0)]
     """0: no GPU; ranks have no device (the sandbox)."""
     gpu: str = ""
-    gpu_memory_gib: float = 0.0
+    gpu_memory_gib: Annotated[float, Ge(0)] = 0.0
     capability: str = ""
     """CUDA compute capability, `9.0`: which attention kernels it has, and how many heads they want."""
     overheads: Overheads | None = None
