@@ -42,6 +42,31 @@ def cause_lines(cause: Cause) -> Iterator[str]:
     yield from rows("source", [f"{known.known_from} ({known.id})"] if known else [])
 
 
+def cause_document(cause: Cause) -> dict[str, object]:
+    """A cause for programs."""
+    known = cause.signature
+    return {
+        "signature": known.id if known else "",
+        "severity": cause.severity,
+        "likely": cause.likely,
+        "sure": cause.sure,
+        "do": cause.do,
+        "not_this": known.not_this if known else (),
+        "runbook": known.runbook if known else "",
+        "count": cause.count,
+        "evidence": [match.line for match in cause.evidence],
+        "effects": [
+            {
+                "what": e.what,
+                "signature": e.match.signature.id if e.match.signature else "",
+                "line": e.match.line,
+            }
+            for e in cause.effects
+        ],
+        "close": cause.close,
+    }
+
+
 def sure_text(cause: Cause) -> str:
     """How sure, and where clocks leave the order open."""
     known = cause.signature

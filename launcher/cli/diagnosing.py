@@ -55,7 +55,7 @@ def diagnose(
     Reads the logs of all units and kernels, tells consequences from causes, and looks on the hosts whether it
     is so. Changes nothing.
     """
-    from launcher.cli.diagnosetext import cause_lines, stuck_problem, verdict
+    from launcher.cli.diagnosetext import cause_document, cause_lines, stuck_problem, verdict
     from launcher.cli.output import choose
     from launcher.flows import diagnose as flow
     from launcher.flows.logs import moment
@@ -81,8 +81,7 @@ def diagnose(
                 data_dir=data_dir,
             )
     for cause in report.diagnosis.causes:
-        fields = {"likely": cause.likely, "do": cause.do, "severity": cause.severity, "cause": cause}
-        view.result("cause", fields, "\n".join(cause_lines(cause)))
+        view.result("cause", cause_document(cause), "\n".join(cause_lines(cause)))
     view.problems((*report.problems, *(stuck_problem(s, found) for s, found in report.stuck)))
     view.result("diagnosis", {"found": report.found, "lines": report.lines}, verdict(report))
     raise typer.Exit(Exit.HOSTS_FAILED if report.found else Exit.DONE)

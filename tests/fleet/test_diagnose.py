@@ -5,7 +5,6 @@ from __future__ import annotations
 import tarfile
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from stub_fleet import Done, StubFleet
@@ -18,12 +17,7 @@ UNIT = "dsv32-decode-0"
 def causes(done: Done) -> list[tuple[str, str, str]]:
     """Signature or `unknown`, host, and what to do, of each cause."""
     found = done.lines("cause")
-    return [(name(c["cause"]), c["cause"]["evidence"][0]["line"]["host"], c["do"]) for c in found]
-
-
-def name(cause: dict[str, Any]) -> str:
-    signature = cause["evidence"][0]["signature"]
-    return str(signature["id"]) if signature else "unknown"
+    return [(c["signature"] or "unknown", c["evidence"][0]["host"], c["do"]) for c in found]
 
 
 def wait_until_down(stubs: StubFleet, host: str) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from samples import sample
+from typer.testing import CliRunner
 
+from launcher.cli.app import app
 from launcher.cli.diagnosetext import cause_lines, stuck_problem
 from launcher.flows.diagnose import Stacks, ask_to_confirm, of_files, stacks, unexplained
 from launcher.health.diagnose import Diagnosis, diagnose
@@ -162,6 +165,26 @@ def test_a_recorded_death_on_h200_is_told_by_its_cause() -> None:
     assert cause.signature
     assert (cause.signature.id, cause.do) == ("no-kv-memory", "dsv32-launch fit --explain")
     assert [e.match.key for e in cause.effects] == ["engine-start-failed"]
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "last"),
+    [
+        ("prefill-died-at-start.log", 1, "1 cause; 119 lines read"),
+        ("prefill-ready.log", 0, "nothing wrong; 90 lines read"),
+    ],
+)
+def test_the_command_ends_in_a_verdict_and_an_exit_code(name: str, code: int, last: str) -> None:
+    done = CliRunner().invoke(app, ["diagnose", "--from", str(RECORDS / name)])
+    assert (done.exit_code, done.stdout.splitlines()[-1]) == (code, last)
+    told = CliRunner().invoke(app, ["diagnose", "--from", str(RECORDS / name), "--json"])
+    lines = [json.loads(line) for line in told.stdout.splitlines()]
+    assert [line["do"] for line in lines if line["type"] == "cause"] == ["dsv32-launch fit --explain"] * code
+
+
+def test_a_wrong_release_is_refused() -> None:
+    done = CliRunner().invoke(app, ["diagnose", "--from", "x", "--engine-version", "new"])
+    assert isinstance(done.exception, InputError)
 
 
 GOOD = """
