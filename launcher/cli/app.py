@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from launcher import __version__
-from launcher.cli import drain, files, fitting, inventories, look, operate
+from launcher.cli import diagnosing, drain, files, fitting, inventories, look, operate
 from launcher.cli.words import EXIT_CODES
 
 EVERY_DAY = "every day"
@@ -64,8 +64,17 @@ def common(
 
 
 for panel, commands in {
-    EVERY_DAY: (operate.plan, operate.up, look.status, look.logs, drain.drain, drain.undrain, operate.down),
-    LOOK_INSIDE: (look.check, look.explain, look.runs),
+    EVERY_DAY: (
+        operate.plan,
+        operate.up,
+        look.status,
+        diagnosing.diagnose,
+        look.logs,
+        drain.drain,
+        drain.undrain,
+        operate.down,
+    ),
+    LOOK_INSIDE: (look.check, look.explain, look.runs, diagnosing.bundle),
     PREPARE: (inventories.init, files.lint, fitting.fit, fitting.predict, inventories.inventory),
 }.items():
     for command in commands:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from launcher.cli.options import DataDir, InventoryArgument, JsonLines
-from launcher.model.problem import Exit
+from launcher.model.problem import Exit, InputError, Problem
 
 if TYPE_CHECKING:
     from launcher.cli.output import View
@@ -61,6 +61,9 @@ def lint(
     from launcher.cli.output import choose
     from launcher.flows import lint as flow
 
+    if form is Format.SARIF and (json_lines or rules or rule):
+        what = "SARIF is one document with findings, it goes with none of --json, --rules and --rule"
+        raise InputError(Problem(what, "--format sarif", do="leave out one of the two"))
     view = choose(json_lines=json_lines)
     if rules or rule:
         shown = [flow.rule_named(rule, data_dir=data_dir)] if rule else flow.rules(data_dir=data_dir)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -9,9 +10,34 @@ from typing import Annotated
 import typer
 
 from launcher.cli.options import DataDir, InventoryArgument, JsonLines
-from launcher.model.problem import Exit, Problem
+from launcher.model.problem import Exit, InputError, Problem
 
 STOCK_LAYOUT = "current-2p1d"
+
+STOCK_STACK, STOCK_HARDWARE, STOCK_MODEL = "current", "h200", "deepseek-v3.2"
+"""What a layout by itself is looked at with, where nothing else is said."""
+STOCK: Mapping[str, str | None] = {
+    "--stack": STOCK_STACK,
+    "--hardware": STOCK_HARDWARE,
+    "--model": STOCK_MODEL,
+    "--model-config": None,
+}
+
+
+def _refuse_both(inventory: Path | None, alone: Mapping[str, bool]) -> None:
+    """InputError where an inventory stands beside what is looked at without one."""
+    for option, given in alone.items():
+        if inventory and given:
+            what = f"{option} looks at layouts by themselves, and an inventory is named too"
+            raise InputError(Problem(what, where=option, do=f"leave out {inventory}, or {option}"))
+
+
+def _refuse_unread(chosen: Mapping[str, object]) -> None:
+    """InputError for an option that an inventory answers itself."""
+    for option, value in chosen.items():
+        if value != STOCK[option]:
+            do = "add --layout NAME, or write it into the inventory"
+            raise InputError(Problem(f"{option} goes with --layout alone", where=option, do=do))
 
 
 def fit(
@@ -22,13 +48,13 @@ def fit(
     ] = "",
     stack: Annotated[
         str, typer.Option(metavar="NAME", help="With --layout: from configs/stacks/.")
-    ] = "current",
+    ] = STOCK_STACK,
     hardware: Annotated[
         str, typer.Option(metavar="NAME", help="With --layout: from configs/hardware/.")
-    ] = "h200",
+    ] = STOCK_HARDWARE,
     model: Annotated[
         str, typer.Option(metavar="NAME", help="With --layout: from configs/models/.")
-    ] = "deepseek-v3.2",
+    ] = STOCK_MODEL,
     model_config: Annotated[
         Path | None,
         typer.Option(
@@ -57,6 +83,10 @@ def fit(
     from launcher.load.data import Data, roots_of
     from launcher.resolve import resolve
 
+    _refuse_both(inventory, {"--layout": bool(layout), "--all": everything})
+    if not (layout or everything):
+        chosen = {"--stack": stack, "--hardware": hardware, "--model": model, "--model-config": model_config}
+        _refuse_unread(chosen)
     view = choose(json_lines=json_lines)
     data = Data(roots_of(data_dir))
     load, known = flow.Load(isl, osl), flow.read_engines(data)
@@ -90,13 +120,13 @@ def predict(
     ] = "",
     stack: Annotated[
         str, typer.Option(metavar="NAME", help="With --layout: from configs/stacks/.")
-    ] = "current",
+    ] = STOCK_STACK,
     hardware: Annotated[
         str, typer.Option(metavar="NAME", help="With --layout: from configs/hardware/.")
-    ] = "h200",
+    ] = STOCK_HARDWARE,
     model: Annotated[
         str, typer.Option(metavar="NAME", help="With --layout: from configs/models/.")
-    ] = "deepseek-v3.2",
+    ] = STOCK_MODEL,
     workload: Annotated[
         str,
         typer.Option(
@@ -126,6 +156,9 @@ def predict(
     from launcher.load.sla import read_workload
     from launcher.resolve import resolve
 
+    _refuse_both(inventory, {"--layout": bool(layout)})
+    if not layout:
+        _refuse_unread({"--stack": stack, "--hardware": hardware, "--model": model})
     view = choose(json_lines=json_lines)
     data = Data(roots_of(data_dir))
     if layout:

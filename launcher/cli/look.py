@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -125,30 +126,34 @@ def explain(
     subject: Annotated[
         str,
         typer.Argument(
-            metavar="SUBJECT", help="An instance, host, port, flag or variable, step, `router` or `front`."
+            metavar="SUBJECT",
+            help="An instance, host, port, unit, directive of units, flag, JSON key, variable, step, rule, "
+            "`router` or `front`.",
         ),
     ],
-    inventory: InventoryOption = None,
+    inventory: InventoryArgument = None,
+    named: InventoryOption = None,
     data_dir: DataDir = None,
     json_lines: JsonLines = False,
 ) -> None:
-    """Show any value and the file line that set it. Asks no host."""
+    """Show a value, the file line that set it, what is done with it in this release, and the rules about it.
+
+    Asks no host.
+    """
     from launcher.cli.context import read_wanted
+    from launcher.cli.explaintext import explain_text
     from launcher.cli.output import choose
     from launcher.flows import explain as flow
 
     view = choose(json_lines=json_lines)
-    sections = flow.explain(read_wanted(inventory, data_dir, secrets=False), subject)
-    if json_lines:
-        for section in sections:
-            for line in section.lines:
-                view.result(
-                    "value",
-                    {"section": section.title, "name": line.name, "value": line.value, "source": line.source},
-                    "",
-                )
-    else:
-        view.result("values", None, flow.text(sections))
+    wanted = read_wanted(inventory or named, data_dir, secrets=False)
+    topics = flow.explain(wanted, subject, data_dir=data_dir)
+    if not json_lines:
+        view.result("topics", None, explain_text(topics))
+        return
+    for topic in topics:
+        for fact in topic.facts:
+            view.result("fact", {"topic": topic.title, **asdict(fact)}, "")
 
 
 def runs(

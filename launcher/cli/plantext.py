@@ -10,7 +10,7 @@ from itertools import groupby
 from launcher.cli.words import count, host_range
 from launcher.model.plan import Change, Plan
 from launcher.model.wish import Wanted
-from launcher.steps import turns, unit
+from launcher.steps import turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +77,11 @@ def summary(plan: Plan) -> str:
     return ", ".join(words) + "."
 
 
-def unit_texts(want: object) -> Iterator[unit.Params]:
-    """The units whose text a step writes."""
-    if isinstance(want, turns.Params):
-        yield from (slot.unit for slot in want.slots)
-    elif isinstance(want, unit.Params) and want.content:
-        yield want
-
-
 def offline_lines(wanted: Wanted) -> Iterator[str]:
     """Every unit's text and every command line, by host."""
     for host, steps in wanted.steps.items():
         for step in steps:
-            for text in unit_texts(step.want):
+            for text in (u for u in turns.units_of(step.want) if u.content):
                 yield f"\n# {host}: {text.name}"
                 yield text.content.rstrip()
     deployment = wanted.deployment

@@ -89,7 +89,7 @@ def verdict(status: Status) -> str:
     down += [f"router {r.slot} on {r.host}" for r in status.routers if not r.up]
     down += [f"front on {f.host}" for f in status.fronts if not f.up]
     if down:
-        return f"not up: {', '.join(down)}"
+        return f"not up: {', '.join(down)}; why: dsv32-launch diagnose"
     things = count(len(status.processes), "process").replace("processs", "processes")
     return f"all up: {things}" + (f", {count(len(status.routers), 'router')}" if status.routers else "")
 

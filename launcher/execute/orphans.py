@@ -19,7 +19,7 @@ def orphans(host: str, steps: Iterable[Step], facts: Facts) -> Iterator[Change]:
     names = facts[UNITS_OF_OURS]
     if isinstance(names, Unknown):
         return
-    wanted = {name for step in steps for name in _units_of(step.want)}
+    wanted = {u.name for step in steps for u in turns.units_of(step.want)}
     for name in sorted(names):
         if name in wanted or name.startswith(JOBS):
             continue
@@ -38,9 +38,3 @@ def orphans(host: str, steps: Iterable[Step], facts: Facts) -> Iterator[Change]:
                 Op("units", {"reload": True}),
             ),
         )
-
-
-def _units_of(want: object) -> tuple[str, ...]:
-    if isinstance(want, turns.Params):
-        return tuple(slot.name for slot in want.slots)
-    return (want.name,) if isinstance(want, unit.Params) else ()

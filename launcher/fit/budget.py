@@ -40,7 +40,7 @@ def budget(architecture: Architecture, hardware: Hardware, shape: Shape) -> Budg
 
 def overheads_of(hardware: Hardware) -> Overheads:
     """What was measured on this hardware. InputError where nothing was."""
-    if hardware.overheads is None or not hardware.gpu_memory_gib:
+    if hardware.overheads is None or not hardware.gpu_memory_gib or not hardware.gpus_per_host:
         what = f"hardware {hardware.name} has no GPU memory that is known"
         do = "choose hardware with gpu_memory_gib and overheads, for instance h200"
         raise InputError(Problem(what, where=hardware.source, do=do))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from launcher.fit import Budget, Shape, budget, nearest
+from launcher.fit.budget import overheads_of
 from launcher.fit.grid import grid
 from launcher.flows.alone import Names, wanted_of_layout
 from launcher.flows.pool_shapes import PoolShape, pool_shapes
@@ -77,6 +78,9 @@ def compare(
     many GPUs hold it: what fits first, then by requests. Beside them what keeps a layout out."""
     rows: list[Row] = []
     left_out: list[Problem] = []
+    asked_for = tuple(pool_shapes(wanted_of_layout(names, data), knowledge))
+    for asked in asked_for:
+        overheads_of(asked.hardware)
     for name in data.names("configs/layouts", holding=".yaml"):
         try:
             wanted = wanted_of_layout(replace(names, layout=name), data)
@@ -91,7 +95,7 @@ def compare(
                 what = f"{name} {asked.pool} needs {count(asked.shape.gpus, 'GPU')}, there are {gpus}"
                 left_out.append(Problem(what, where=asked.launch.source, do="give more with --gpus"))
     taken = {(row.pool, row.budget.shape) for row in rows}
-    for asked in pool_shapes(wanted_of_layout(names, data), knowledge):
+    for asked in asked_for:
         for other in grid(asked.architecture, asked.hardware, asked.shape, gpus=gpus):
             if (asked.pool, other) not in taken:
                 like = replace(asked, shape=other)

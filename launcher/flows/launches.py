@@ -63,7 +63,7 @@ def _flag(argument: Argument) -> tuple[str, Setting]:
     value: Json = argument.value
     if argument.value.startswith(("{", "[")):
         value = json.loads(argument.value)
-    return name, Setting(value, argument.source)
+    return name, Setting(value, argument.source, argument.inside)
 
 
 def _directives(wanted: Wanted, process: Process) -> dict[str, str] | None:

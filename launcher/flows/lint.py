@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,9 @@ from launcher.resolve import resolve
 if TYPE_CHECKING:
     from launcher.load.foreign import Given
 
+RELEASE = re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+|$)")
+"""What follows a release's numbers (`rc1`, `+cu130`) makes no other one of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Told:
@@ -30,6 +34,17 @@ class Told:
     model: str = ""
     hardware: str = ""
     pool: str = ""
+
+    def check(self, foreign: Sequence[Path]) -> None:
+        """InputError where there are no files that it is said of, or the release is none."""
+        if self.release and not RELEASE.match(self.release):
+            what = f"`{self.release}` is no release of vLLM"
+            raise InputError(Problem(what, "--release", do="write it with three numbers, like 0.33.0"))
+        said = [word for word in ("release", "model", "hardware") if getattr(self, word)]
+        if said and not foreign:
+            what = f"--{said[0]} is about the files of --from, and none is named"
+            do = "add --from FILE; an inventory says it itself, by its stack, model and hardware"
+            raise InputError(Problem(what, f"--{said[0]}", do=do))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +72,7 @@ def lint(
 ) -> Report:
     """Every Problem of the inventory's files, or else of what they add up to, and every finding of the rules.
     Secrets stay closed."""
+    told.check(foreign)
     data = Data(roots_of(data_dir))
     knowledge = read(data)
     problems: list[Problem] = []

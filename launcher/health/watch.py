@@ -146,7 +146,7 @@ def trouble(members: Sequence[Member], engine: Engine, now_s: float) -> Trouble 
 
 
 def explain(found: Trouble, members: Sequence[Member], engine: Engine, saved: str) -> Problem:
-    """The Problem a person reads: which process, how, and the first line that says why."""
+    """The Problem a person reads: which process, how, and the first line that says why. `saved`: its log."""
     member = found.member
     instance = member.progress.process.instance
     error = first_error({m.progress.process.host: m.lines for m in members}, engine)
@@ -160,8 +160,8 @@ def explain(found: Trouble, members: Sequence[Member], engine: Engine, saved: st
         what=f"{instance} did not become ready: the process on {member.progress.process.host} {found.what}",
         where=member.where,
         why=why,
-        do=f"dsv32-launch logs {instance}",
-        more=saved,
+        do=f"dsv32-launch diagnose {instance}",
+        more=", ".join(filter(None, (f"dsv32-launch logs {instance}", saved))),
     )
 
 

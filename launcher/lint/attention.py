@@ -7,9 +7,6 @@ import math
 from launcher.lint.reading import Quantity, Reading
 from launcher.lint.values import Value, number, untold
 
-FEW_HEADS = 16
-"""Heads of a GPU up to which vLLM ranks back ends apart on Blackwell (platforms/cuda.py since 0.17)."""
-
 
 def sparse(r: Reading) -> Value:
     """Does attention select tokens (DSA)?"""
@@ -50,8 +47,8 @@ def attention_backend(r: Reading) -> Value:
     if not r.value("sparse") or not r.hardware().gpus_per_host:
         return None
     name = f"sparse-attention-{_generation(r)}-{'fp8' if _quantized(r) else 'bfloat16'}"
-    few = r.behaviour(f"{name}-few-heads") if r.whole("heads_per_rank") <= FEW_HEADS else None
-    found = few or r.behaviour(name)
+    few = r.whole("heads_per_rank") <= (r.figure("few-heads") or 0)
+    found = (r.behaviour(f"{name}-few-heads") if few else None) or r.behaviour(name)
     if found is None:
         raise untold(f"the attention back end of {r.hardware().gpu}")
     return found
@@ -64,7 +61,8 @@ def kv_dtype(r: Reading) -> Value:
         return (r.behaviour("sparse-kv-auto") if r.value("sparse") else None) or "bfloat16"
     if not written.startswith("fp8"):
         return written
-    if written != "fp8_ds_mla" and r.value("attention_backend") == "FLASHMLA_SPARSE":
+    backends = r.words("backends-of-fp8-ds-mla")
+    if written != "fp8_ds_mla" and r.value("attention_backend") in backends:
         return "fp8_ds_mla"
     return "fp8" if written.startswith("fp8_e") else written
 
@@ -74,8 +72,8 @@ def head_multiple(r: Reading) -> Value:
     backend = r.value("attention_backend")
     if backend is None:
         return 1
-    by_generation = r.behaviour(f"head-multiple-{backend}-{_generation(r)}")
-    return int(by_generation or r.behaviour(f"head-multiple-{backend}") or 1)
+    by_generation = r.figure(f"head-multiple-{backend}-{_generation(r)}")
+    return int(by_generation or r.figure(f"head-multiple-{backend}") or 1)
 
 
 def padded_heads(r: Reading) -> Value:

@@ -61,7 +61,7 @@ def low_latency(r: Reading) -> Value:
     """Does the back end exchange fixed-size buffers, made for the largest batch there can be?"""
     if not r.value("expert_parallel") or r.whole("data_parallel") == 1:
         return False
-    return str(r.value("all2all")) in (r.behaviour("low-latency-backends") or "").split()
+    return str(r.value("all2all")) in r.words("low-latency-backends")
 
 
 def ll_tokens(r: Reading) -> Value:

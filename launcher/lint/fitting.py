@@ -29,7 +29,7 @@ def shape(r: Reading) -> Shape:
         block_size=r.size("block-size") or KV_BLOCK,
         batched_tokens=batched,
         dispatch_tokens=r.whole("ll_tokens") or batched,
-        expert_tokens=int(r.behaviour("expert-tokens-at-once") or 0),
+        expert_tokens=int(r.figure("expert-tokens-at-once") or 0),
         max_seqs=r.whole("max_seqs"),
         max_model_len=r.whole("max_context"),
         draft_tokens=r.whole("mtp_tokens") if r.value("spec_method") == "mtp" else 0,
@@ -82,7 +82,15 @@ def kv_tokens(r: Reading) -> Value:
 def contexts_held(r: Reading) -> Value:
     """Requests of the longest context that one rank's KV holds."""
     made = memory(r)
-    return made.kv_tokens / made.shape.max_model_len if made else None
+    return round(made.kv_tokens / made.shape.max_model_len, 2) if made else None
+
+
+def kv_lacks_gib(r: Reading) -> Value:
+    """GiB of KV that one request of the longest context wants and does not get; below 0: that is to spare."""
+    made = memory(r)
+    if made is None:
+        return None
+    return round(made.shape.max_model_len * made.kv_bytes_per_token / GIB - made.kv_gib, 1)
 
 
 def fits(r: Reading) -> Value:
@@ -102,6 +110,7 @@ QUANTITIES: dict[str, Quantity] = {
     "kv_gib": kv_gib,
     "kv_tokens": kv_tokens,
     "contexts_held": contexts_held,
+    "kv_lacks_gib": kv_lacks_gib,
     "fits": fits,
     "misfit": misfit,
 }

@@ -73,7 +73,7 @@ def gone_variables(r: Reading) -> Value:
 
 def misspelled_variables(r: Reading) -> Value:
     """Variables that begin nearly as those of a library do (NCCL_, NVSHMEM_…), with what was meant."""
-    prefixes = (r.behaviour("variable-prefixes") or "").split()
+    prefixes = r.words("variable-prefixes")
     return r.told(_misspelled(r, prefixes))
 
 
@@ -97,7 +97,7 @@ def _elsewhere(
             continue
         if entry:
             if not known_in(entry, r.version):
-                yield f"{dashes}{name}{_instead(entry)}", setting
+                yield f"{dashes}{name}{_instead(entry, r.version)}", setting
         elif exact and head not in names(exact[0]):
             others = [version for version, s in r.knowledge.snapshots.items() if head in names(s)]
             if others:
@@ -116,14 +116,14 @@ def _unknown_keys(r: Reading) -> Iterator[tuple[str, Setting]]:
             if f"{flag}.{key}" in r.named:
                 continue
             if key.partition(".")[0] not in {n.partition(".")[0] for n in names}:
-                yield f"{flag}.{key}{_meant(key, names)}", setting
+                yield f"{flag}.{key}{_meant(key, names)}", _within(setting, key, setting.value[key])
 
 
 def _told_of(r: Reading) -> Iterator[tuple[str, Setting, Entry]]:
     """Flags, and the keys within their JSON, dotted, of which the history tells; none without a release."""
     for name, setting in r.launch.flags.items() if r.version else ():
         inside = setting.value if isinstance(setting.value, dict) else {}
-        given = {name: setting, **{f"{name}.{k}": Setting(v, setting.source) for k, v in inside.items()}}
+        given = {name: setting, **{f"{name}.{k}": _within(setting, k, v) for k, v in inside.items()}}
         for each, value in given.items():
             entry = r.knowledge.history.settings.get(each)
             if entry and each not in r.named:
@@ -138,6 +138,10 @@ def _stray(r: Reading, known: Collection[str]) -> Iterator[tuple[str, Setting]]:
 
 def _variables_of_all(r: Reading) -> set[str]:
     return {*r.knowledge.history.variables, *_of_all(r, _variables)}
+
+
+def _within(setting: Setting, key: str, value: Value) -> Setting:
+    return Setting(value, setting.inside.get(key, setting.source))
 
 
 def _of_all(r: Reading, names: Callable[[Snapshot], Collection[str]]) -> set[str]:
@@ -165,7 +169,9 @@ def _meant(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-def _instead(entry: Entry) -> str:
+def _instead(entry: Entry, version: str = "") -> str:
+    if version and release(version) < release(entry.since):
+        return f" (since {entry.since})"
     return f" (instead: {entry.instead})" if entry.instead else ""
 
 

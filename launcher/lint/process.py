@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from launcher.lint.reading import Quantity, Reading
-from launcher.lint.values import Value, number, untold
+from launcher.lint.values import Value, number
 from launcher.model.launch import Unknown
 from launcher.model.profile import Setting
 
@@ -20,13 +20,6 @@ WORKERS_END_S = 5.0
 """What vLLM gives its workers to release memory; a supervisor of several ranks waits as long once more."""
 SECRET = re.compile(r"(?!.*(?i:xxx|your|token|secret|change|dummy|empty))[\w.-]{8,}")
 """What may be a key, and no word that stands for one."""
-
-
-def engine_release(r: Reading) -> Value:
-    """The release of vLLM."""
-    if not r.version:
-        raise untold("the release of vLLM")
-    return r.version
 
 
 def served_name(r: Reading) -> Value:
@@ -76,7 +69,7 @@ def secrets_written(r: Reading) -> Value:
 
 
 def _secrets(r: Reading) -> Iterator[tuple[str, Setting]]:
-    for name in (r.behaviour("secret-variables") or "").split():
+    for name in r.words("secret-variables"):
         found = r.launch.variables.get(name)
         if found and not isinstance(found.value, Unknown) and SECRET.fullmatch(str(found.value)):
             yield name, found
@@ -147,7 +140,6 @@ QUANTITIES: dict[str, Quantity] = {
     "locks_memory": locks_memory,
     "asked_ready": asked_ready,
     "killed_after_s": killed_after_s,
-    "release": engine_release,
     "served_name": served_name,
     "port_clash": port_clash,
     "nvshmem_depth_wanted": nvshmem_depth_wanted,

@@ -115,6 +115,18 @@ class Reading:
         entry = self.knowledge.history.behaviours.get(name)
         return (value_at(entry.values, self.version) or None) if entry else None
 
+    def figure(self, name: str) -> float | None:
+        """A behaviour that is a number; None where nothing is known of it. UntoldError if it is none."""
+        written = self.behaviour(name)
+        found = number(written)
+        if written is not None and found is None:
+            raise untold(f"what number `{written}` of {name} is")
+        return found
+
+    def words(self, name: str) -> list[str]:
+        """A behaviour that is a list of words; empty where nothing is known of it."""
+        return (self.behaviour(name) or "").split()
+
     def whole(self, name: str) -> int:
         """A quantity that is a whole number, 0 where it is absent."""
         found = number(self.value(name))
@@ -171,14 +183,14 @@ class Reading:
     def _written(self, name: str) -> Setting | None:
         if name in self.written:
             return self.written[name]
-        head, _, rest = name.partition(".")
+        head, _, inside = name.partition(".")
         around = self.written.get(head)
-        if not rest or around is None:
+        if not inside or around is None:
             return None
-        value = around.value
+        value, rest = around.value, inside
         while rest and isinstance(value, dict):
             if rest in value:
-                return Setting(value[rest], around.source)
+                return Setting(value[rest], around.inside.get(inside, around.source))
             key, _, rest = rest.partition(".")
             value = value.get(key)
         return None

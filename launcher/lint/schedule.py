@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from launcher.lint.reading import Quantity, Reading
-from launcher.lint.values import Value, number, plain
+from launcher.lint.values import Value, number, plain, untold
 
 
 def max_seqs(r: Reading) -> Value:
@@ -28,12 +28,12 @@ def _by_memory(r: Reading, what: str) -> int:
     hardware = r.hardware()
     each = r.whole("tensor_parallel") * r.whole("pipeline_parallel")
     if not hardware.gpus_per_host:
-        return int(r.behaviour(f"{what}-without-gpu") or 0) * each
-    by_size = {r.behaviour("largest-gpu-gib"): "largest", r.behaviour("large-gpu-gib"): "large"}
+        return int(r.figure(f"{what}-without-gpu") or 0) * each
+    by_size = {r.figure("largest-gpu-gib"): "largest", r.figure("large-gpu-gib"): "large"}
     for least, size in by_size.items():
-        if least and hardware.gpu_memory_gib >= float(least):
-            return int(r.behaviour(f"{what}-{size}-gpu") or 0)
-    return int(r.behaviour(f"{what}-small-gpu") or 0)
+        if least and hardware.gpu_memory_gib >= least:
+            return int(r.figure(f"{what}-{size}-gpu") or 0)
+    return int(r.figure(f"{what}-small-gpu") or 0)
 
 
 def spec_method(r: Reading) -> Value:
@@ -41,6 +41,8 @@ def spec_method(r: Reading) -> Value:
     method = r.setting("speculative-config.method") or r.setting("spec-method")
     if method is None and r.given("speculative-config") is None and r.given("spec-tokens") is None:
         return None
+    if method is None and (r.given("speculative-config.model") or r.given("spec-model")):
+        raise untold("what kind of drafts the draft model makes")
     # `deepseek_mtp` and the like are accepted and mean it
     return "mtp" if method is None or str(method).endswith("mtp") else str(method)
 
@@ -63,7 +65,8 @@ def async_scheduling(r: Reading) -> Value:
     if written is not None:
         return r.on("async-scheduling")
     drafts = r.value("spec_method")
-    if r.whole("pipeline_parallel") > 1 or (drafts is not None and drafts not in ("mtp", "eagle", "eagle3")):
+    beside = r.words("drafts-of-async-scheduling")
+    if r.whole("pipeline_parallel") > 1 or (drafts is not None and drafts not in beside):
         return False
     return r.behaviour("async-scheduling") == "true"
 
@@ -92,12 +95,10 @@ def dp_sync(r: Reading) -> Value:
 
 def cudagraph_mode(r: Reading) -> Value:
     """Which steps run as CUDA graphs; absent where the engine decides."""
-    if r.on("enforce-eager") or (
-        r.value("all2all") == "deepep_high_throughput"
-        and r.value("expert_parallel")
-        and r.whole("data_parallel") > 1
-    ):
-        return "NONE"  # DeepEP's high-throughput kernels cannot be captured: vLLM switches graphs off
+    without = r.words("backends-without-graphs")
+    exchanges = r.value("expert_parallel") and r.whole("data_parallel") > 1
+    if r.on("enforce-eager") or (exchanges and r.value("all2all") in without):
+        return "NONE"
     written = r.setting("compilation-config.cudagraph_mode")
     return str(written).upper() if written is not None else None
 

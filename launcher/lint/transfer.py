@@ -8,8 +8,6 @@ from launcher.lint.values import Value, untold
 
 # vLLM's roles: a producer prefills, a consumer decodes; `kv_both` may be either
 SIDES = {"kv_producer": "prefill", "kv_consumer": "decode"}
-# connectors that move nothing between instances: they fill, offload or only record
-ALONE = ("DecodeBenchConnector", "OffloadingConnector", "ExampleConnector", "LMCacheConnectorV1")
 
 
 def connector(r: Reading) -> Value:
@@ -27,7 +25,7 @@ def disaggregated(r: Reading) -> Value:
     if r.launch.disaggregated is not None:
         return r.launch.disaggregated
     found = r.value("connector")
-    return found is not None and found not in ALONE
+    return found is not None and str(found) not in r.words("connectors-alone")
 
 
 def pool(r: Reading) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import TypeAlias
 
@@ -15,6 +16,8 @@ Truth: TypeAlias = "bool | Unknown"
 """A condition is true, false, or cannot be told for want of something."""
 
 NUMBER = re.compile(r"([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)([kmgtKMGT]?)")
+LARGEST = 2**63
+"""Nothing that a launch counts is as large; what is written larger is no number, as infinity is none."""
 # as vLLM reads such a number (human_readable_int): small letters are powers of 1000, capital ones of 1024
 POWERS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
@@ -38,12 +41,14 @@ def number(value: Value) -> float | None:
     >>> number("256"), number("16k"), number("auto"), number(True)
     (256.0, 16000.0, None, None)
     """
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, (int, float)):
-        return float(value)
-    found = NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
-    return float(found[1]) * POWERS[found[2]] if found else None
+    if isinstance(value, str):
+        found = NUMBER.fullmatch(value.strip())
+        meant = float(found[1]) * POWERS[found[2]] if found else math.nan
+    elif isinstance(value, bool) or not isinstance(value, (int, float)):
+        meant = math.nan
+    else:
+        meant = value
+    return float(meant) if abs(meant) < LARGEST else None
 
 
 def plain(value: Value) -> bool | float | str | None:
@@ -74,7 +79,7 @@ def shown(value: Value) -> str:
         case bool():
             return "true" if value else "false"
         case float():
-            return f"{value:.4g}" if value != int(value) else str(int(value))
+            return str(int(value)) if value.is_integer() else f"{value:.4g}"
         case str():
             return value
         case int():

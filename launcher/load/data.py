@@ -12,6 +12,9 @@ from launcher.model.problem import InputError, Problem
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
+LARGEST = 64 << 20
+"""Bytes; what we read is text that people write."""
+
 
 def shipped() -> Path:
     """The folder with our own roles/ and configs/: in an installed package, or beside it in a checkout."""
@@ -60,9 +63,13 @@ class Data:
     def content(self, path: Path) -> bytes:
         """A file's bytes; InputError says why it cannot be read."""
         try:
-            content = path.read_bytes()
+            with path.open("rb") as file:  # which may be a pipe, or have no end
+                content = file.read(LARGEST + 1)
         except OSError as error:
             raise InputError(_unreadable(path, self.shown(path), error)) from None
+        if len(content) > LARGEST:
+            what = f"the file is larger than {LARGEST >> 20} MiB"
+            raise InputError(Problem(what, where=self.shown(path), do="name the file that was meant"))
         self._read[self.shown(path)] = hashlib.sha256(content).hexdigest()
         return content
 

@@ -29,6 +29,7 @@ class HostEntry:
     interface: str = ""
     """Network device of that address; absent: the inventory's `interface`."""
     source: str = ""
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,7 @@ class InventoryFile:
     """Secret name → `env:NAME`, `file:PATH` (mode 0600) or `command:WORDS`."""
     accept: Mapping[str, Setting] = field(default_factory=dict)
     """Id of a rule of `lint` → why what it finds is meant here; it is shown, and does not count."""
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 def inventory_schema() -> dict[str, Any]:

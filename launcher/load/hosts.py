@@ -30,9 +30,10 @@ def read_hosts(
     hosts: dict[str, Host] = {}
     for key, names in expanded.items():
         entry = file.hosts[key]
+        places = {**file.places, **entry.places}
         addresses = problems.attempt(partial(_addresses, key, entry, names or (), document, host_name))
         for name, address in zip(names or (), addresses or ("",) * len(names or ()), strict=True):
-            host = Host(name, address, entry.interface or file.interface, entry.source)
+            host = Host(name, address, entry.interface or file.interface, entry.source, places)
             problems.keep(_host_problems(host, hosts, document.place(("hosts", key, "address"))))
             hosts.setdefault(name, host)
     if not file.hosts:

@@ -16,13 +16,17 @@ from launcher.load.schema import fill, near
 from launcher.model.history import History, release
 from launcher.model.knowledge import Knowledge
 from launcher.model.problem import Problem
-from launcher.model.rule import Condition, Reference, Rule
+from launcher.model.rule import Condition, Operand, Reference, Rule
 from launcher.model.snapshot import Snapshot
 
 RULE_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 RELEASE = re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)?")
 PLACEHOLDER = re.compile(r"\{(?:(?:prefill|decode)\.)?([A-Za-z_][\w.-]*)\}")
+NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]+)?")
 VLLM = "VLLM_"
+OF_NUMBERS = ("above", "below", "multiple_of", "no_multiple_of")
+TESTS = ("equals", "unlike", *OF_NUMBERS)
+"""Fields of a Condition that hold an operand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +155,26 @@ def _condition_problems(condition: Condition, rule: Rule, names: Names) -> Itera
         what = f"`{condition.matches}` of rule {rule.id} is no regular expression: {error}"
         yield Problem(what, where=condition.source, do="correct it")
     yield from _name_problems(condition, rule, names, condition.source)
-    for operand in _operands(condition):
-        if isinstance(operand, Reference):
-            yield from _name_problems(operand, rule, names, condition.source)
+    for test in TESTS:
+        yield from _operand_problems(test, condition, rule, names)
+
+
+def _operand_problems(test: str, condition: Condition, rule: Rule, names: Names) -> Iterator[Problem]:
+    operand: Operand | None = getattr(condition, test)
+    wrong = ""
+    if isinstance(operand, Reference):
+        yield from _name_problems(operand, rule, names, condition.source)
+        subjects = [s for s in (operand.setting, operand.variable, operand.value) if s]
+        wrong = "" if len(subjects) == 1 else f"names {len(subjects)} subjects, expected one"
+        if operand.of and rule.scope != "pair":
+            wrong = f"is `of` a side, but its scope is {rule.scope}"
+    elif test in OF_NUMBERS and operand is not None:
+        wrong = "" if NUMBER.fullmatch(str(operand)) else "is no number"
+    elif operand == ():
+        wrong = "is an empty list"
+    if wrong:
+        what = f"`{test}` in a condition of rule {rule.id} {wrong}"
+        yield Problem(what, where=condition.source, do="see docs/rules.md for what it takes")
 
 
 def _name_problems(subject: Condition | Reference, rule: Rule, names: Names, where: str) -> Iterator[Problem]:
@@ -169,19 +190,8 @@ def _name_problems(subject: Condition | Reference, rule: Rule, names: Names, whe
 
 
 def _has_test(condition: Condition) -> bool:
-    tests = (condition.given, condition.apart, *_operands(condition))
+    tests = (getattr(condition, test) for test in ("given", "apart", *TESTS))
     return bool(condition.matches) or any(test is not None for test in tests)
-
-
-def _operands(condition: Condition) -> tuple[object, ...]:
-    return (
-        condition.equals,
-        condition.unlike,
-        condition.above,
-        condition.below,
-        condition.multiple_of,
-        condition.no_multiple_of,
-    )
 
 
 def _is_known(name: str, names: Names) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from launcher.load.data import Data
+from launcher.load.document import Location
 from launcher.load.schema import fill
 from launcher.model.architecture import Architecture
 from launcher.model.problem import InputError, Problem
@@ -44,7 +45,7 @@ def read_model_config(path: Path, data: Data) -> Architecture:
     shown, text = data.shown(path), data.text(path)
     try:
         config = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(Problem(f"this is no JSON: {error}", where=shown, do="name a config.json")) from None
     if not isinstance(config, dict) or (missing := [n for n in NAMES.values() if n not in config]):
         lacks = ", ".join(missing) if isinstance(config, dict) else "all of its fields"
@@ -52,6 +53,17 @@ def read_model_config(path: Path, data: Data) -> Architecture:
         raise InputError(Problem(what, where=shown, do="name the config.json of such a model"))
     names = {**NAMES, **{ours: theirs for ours, theirs in SPARSE_NAMES.items() if theirs in config}}
     values = {ours: str(config[theirs]) for ours, theirs in names.items()}
-    quantized = config.get("quantization_config") or {}
-    given = {"fp8": quantized.get("quant_method") == "fp8"}
-    return fill(Architecture, values, place=lambda _: shown, given=given)
+    quantized = config.get("quantization_config")
+    given = {"fp8": isinstance(quantized, dict) and quantized.get("quant_method") == "fp8"}
+
+    def place(location: Location) -> str:
+        before = text.partition(f'"{names[str(location[0])]}"')[0] if location else ""
+        return f"{shown}:{before.count(chr(10)) + 1}"
+
+    made = fill(Architecture, values, place=place, given=given)
+    if made.dense_layers > made.layers:
+        what = f"the first {made.dense_layers} layers are dense, of {made.layers} in all"
+        raise InputError(
+            Problem(what, where=place(("dense_layers",)), do="name a config.json of a real model")
+        )
+    return made

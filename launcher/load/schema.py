@@ -15,7 +15,7 @@ import pydantic
 from pydantic_core import ErrorDetails
 
 from launcher.load.document import Location
-from launcher.load.shape import Place, Unfit, bare, hints_of, is_null, members_of, shape
+from launcher.load.shape import PLACES, Place, Unfit, bare, hints_of, is_null, members_of, shape
 from launcher.model.problem import InputError, Problem
 from launcher.model.profile import Setting
 
@@ -28,7 +28,8 @@ def fill(wanted: type[T], values: object, *, place: Place, given: Mapping[str, o
     """Makes a `wanted` (a dataclass, or a type made of such) from a document's values or plain ones.
 
     Text becomes what the field's type says: a number, true/false, JSON in a Setting. A field called
-    `source` is never read: it gets the place of its mapping; fields in `given` are not read either.
+    `source` is never read: it gets the place of its mapping, and one called `places` those of the keys that
+    are written in it; fields in `given` are not read either.
     InputError with all Problems at once.
     """
     given = given or {}
@@ -52,9 +53,10 @@ def json_schema(wanted: type[Any], *, title: str) -> dict[str, Any]:
     whole = _adapter(wanted, described=True).json_schema()
     kinds: dict[str, Any] = whole["$defs"]
     for kind in kinds.values():
-        kind.get("properties", {}).pop("source", None)
-        if "source" in kind.get("required", ()):
-            kind["required"].remove("source")
+        for name in PLACES:
+            kind.get("properties", {}).pop(name, None)
+            if name in kind.get("required", ()):
+                kind["required"].remove(name)
     kinds[Setting.__name__] = {"description": "Text, true or false, empty (removes it), or JSON."}
     dialect = "https://json-schema.org/draft/2020-12/schema"
     return {"$schema": dialect, "title": title, **whole["prefixItems"][0], "$defs": kinds}
@@ -145,7 +147,7 @@ def _inner(hint: Any, part: str | int) -> Any:
     if origin in (Union, types.UnionType):
         return next((found for m in members_of(hint) if (found := _inner(m, part)) is not None), None)
     if dataclasses.is_dataclass(core):
-        return hints_of(core).get(str(part)) if part != "source" else None
+        return hints_of(core).get(str(part)) if part not in PLACES else None
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return inner[1] if isinstance(part, str) and part != "[key]" else None
     return inner[0] if origin in (tuple, frozenset) and isinstance(part, int) else None
@@ -155,7 +157,7 @@ def _keys_of(hint: Any) -> list[str]:
     """What may stand as a key there."""
     core = bare(hint)
     if dataclasses.is_dataclass(core):
-        return [name for name in hints_of(core) if name != "source"]
+        return [name for name in hints_of(core) if name not in PLACES]
     inner = typing.get_args(core)
     return [str(name) for name in typing.get_args(bare(inner[0]))] if inner else []
 

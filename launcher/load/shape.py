@@ -8,7 +8,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, Union
 
 from launcher.load.document import Location, Plain
@@ -18,6 +18,8 @@ from launcher.model.values import Json
 Place: TypeAlias = Callable[[Location], str]
 """A location within the values → `file:line`."""
 
+PLACES = frozenset({"source", "places"})
+"""Fields that no file writes: the place of the mapping, and of each key that is written in it."""
 NULLS = ("", "~", "null")
 """Plain words that mean "nothing here"."""
 NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
@@ -31,7 +33,7 @@ def shape(wanted: Any, value: object, location: Location, place: Place) -> objec
     wanted = bare(wanted)
     origin, inner = typing.get_origin(wanted), typing.get_args(wanted)
     if wanted is Setting:
-        return value if isinstance(value, Setting) else Setting(as_json(value), place(location))
+        return value if isinstance(value, Setting) else _setting(value, location, place)
     if origin in (Union, types.UnionType):
         return shape(_fitting(inner, value), value, location, place)
     if dataclasses.is_dataclass(wanted):
@@ -47,18 +49,28 @@ def shape(wanted: Any, value: object, location: Location, place: Place) -> objec
     return _scalar(wanted, value)
 
 
+def _setting(value: object, location: Location, place: Place) -> Setting:
+    return Setting(as_json(value), place(location), dict(_inside(value, (), location, place)))
+
+
+def _inside(value: object, at: Location, location: Location, place: Place) -> Iterator[tuple[str, str]]:
+    """Each key of a mapping, dotted, and its place."""
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        yield ".".join(map(str, (*at, key))), place((*location, key))
+        yield from _inside(inner, (*at, key), (*location, key), place)
+
+
 def _fields(wanted: Any, value: object, location: Location, place: Place) -> object:
     value = {} if is_null(value) else value
     if not isinstance(value, Mapping):
         return value
     hints = hints_of(wanted)
     filled = {
-        str(k): shape(hints[k], v, (*location, k), place) if k in hints and k != "source" else v
+        str(k): shape(hints[k], v, (*location, k), place) if k in hints and k not in PLACES else v
         for k, v in value.items()
     }
-    if "source" in hints:
-        filled["source"] = Unfit("") if "source" in filled else place(location)
-    return filled
+    ours = {"source": place(location), "places": {str(k): place((*location, k)) for k in value}}
+    return filled | {k: Unfit("") if k in filled else ours[k] for k in PLACES & hints.keys()}
 
 
 def _scalar(wanted: object, value: object) -> object:

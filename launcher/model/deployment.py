@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Literal, TypeAlias
 
 from launcher.model.inventory import Paths
@@ -24,6 +24,8 @@ class Endpoint:
     address: str
     port: int
     count: int = 1
+    source: str = ""
+    """The file line that set the port, or the first one that it is counted from."""
 
     def urls(self) -> tuple[str, ...]:
         """`http://address:port` of each port."""
@@ -49,6 +51,8 @@ class Argument:
     value: str | None
     """None: the flag stands alone."""
     source: str
+    inside: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """As in `Setting`: the lines of the keys of JSON."""
 
     def words(self) -> tuple[str, ...]:
         """The words it becomes in argv."""

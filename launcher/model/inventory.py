@@ -50,6 +50,8 @@ class Host:
     """Network device of `address`: GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME and NVSHMEM's bootstrap use it."""
     source: str
     """`file:line` of the host in the inventory."""
+    places: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """The lines of its address and its interface, where they are written."""
 
 
 @dataclass(frozen=True, slots=True)

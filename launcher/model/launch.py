@@ -52,7 +52,7 @@ class Launch:
     """`decode-0 on gpu05`, or what the foreign file calls it."""
     flags: Settings
     """By vLLM's long flag name without dashes, as written: short forms made long, `--no-x` is x: false,
-    a bare flag true, `--a.b 1` and JSON one mapping {b: "1"}. Not translated between releases. The model's
+    a bare flag true, `--a.b 1` and JSON one mapping {b: 1}. Not translated between releases. The model's
     path or name is `model`, wherever it stood."""
     variables: Settings
     source: str

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from annotated_types import Ge
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """A number that no formula gives, and where it was seen."""
 
-    gib: float
+    gib: Annotated[float, Ge(0)]
     known_from: str
     source: str = ""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Protocol, TypeAlias
 
 from annotated_types import Ge, Le, MinLen
 
@@ -30,11 +30,30 @@ class Setting:
 
     value: Json
     source: str
+    inside: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Key of a mapping, dotted → the file line that set it, where that is known."""
 
 
 Settings: TypeAlias = Mapping[str, Setting]
 SettingsByPool: TypeAlias = Mapping[str, Settings]
 """Pool name, or `all`, → settings by vLLM's current long flag name without dashes in front."""
+
+
+class Placed(Protocol):
+    """What was read from a mapping of a file."""
+
+    @property
+    def source(self) -> str:
+        """`file:line` of the mapping."""
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """`file:line` of each field that is written in it."""
+
+
+def place_of(thing: Placed, name: str) -> str:
+    """The line of a field; that of the mapping around it where the field is not written."""
+    return thing.places.get(name, thing.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +65,7 @@ class Hardware:
     gpus_per_host: Annotated[int, Ge(0)]
     """0: no GPU; ranks have no device (the sandbox)."""
     gpu: str = ""
-    gpu_memory_gib: float = 0.0
+    gpu_memory_gib: Annotated[float, Ge(0)] = 0.0
     capability: str = ""
     """CUDA compute capability, `9.0`: which attention kernels it has, and how many heads they want."""
     overheads: Overheads | None = None
@@ -71,6 +90,7 @@ class Model:
     settings: SettingsByPool = field(default_factory=dict)
     environment: SettingsByPool = field(default_factory=dict)
     source: str = ""
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +181,7 @@ class PoolLayout:
     settings: Settings = field(default_factory=dict)
     environment: Settings = field(default_factory=dict)
     source: str = ""
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +197,7 @@ class RouterLayout:
     settings: Settings = field(default_factory=dict)
     environment: Settings = field(default_factory=dict)
     source: str = ""
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +267,7 @@ class RouterKind:
     finish_within_s: Annotated[int, Ge(1), Le(900)] = 300
     """Seconds that running requests get when a router is replaced; it is killed then."""
     settings: Settings = field(default_factory=dict)
-    does: Mapping[str, str] = field(default_factory=dict)
+    does: Settings = field(default_factory=dict)
     """Flag → one sentence, in our words: what the router does with it. For `explain`."""
     metrics: Mapping[str, str] = field(default_factory=dict)
     source: str = ""

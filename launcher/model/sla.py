@@ -17,8 +17,8 @@ LimitName: TypeAlias = Literal["ttft_ms", "tpot_ms", "prefill_tokens_per_s_per_g
 class Limit:
     """One bound of a service level: at most, or at least; one of the two."""
 
-    at_most: float | None = None
-    at_least: float | None = None
+    at_most: Annotated[float, Gt(0)] | None = None
+    at_least: Annotated[float, Gt(0)] | None = None
     of: Statistic = "mean"
     """The article's are means."""
     source: str = ""

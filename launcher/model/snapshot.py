@@ -43,3 +43,5 @@ class Snapshot:
     """Every variable of vllm.envs."""
     renamed: Mapping[str, str] = field(default_factory=dict)
     """Current flag → its spelling here, where that is another one: `renamed` of the engine's file."""
+    source: str = ""
+    """The file."""

@@ -20,6 +20,7 @@ from launcher.model.problem import InputError, Problem
 from launcher.model.run import Event, RunRecord
 from launcher.model.secret import Secret
 from launcher.record.plans import FORMAT, plan_document
+from launcher.record.redact import without_secrets
 from launcher.record.report import report
 
 
@@ -43,7 +44,7 @@ class Journal:
     def __call__(self, event: Event) -> None:
         """One line of events.jsonl, on disk when this returns to its caller."""
         line = json.dumps({"format": FORMAT, "time": utc_now(), **asdict(event)}, default=str)
-        line = self._without_secrets(line)
+        line = without_secrets(line, self._secrets)
         with self._lock:
             self._entries.append(json.loads(line))
             with (self.folder / "events.jsonl").open("a", encoding="utf-8") as file:
@@ -69,17 +70,9 @@ class Journal:
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f".{path.name}.part")
-        part.write_text(self._without_secrets(text), encoding="utf-8")
+        part.write_text(without_secrets(text, self._secrets), encoding="utf-8")
         part.replace(path)
         return path
-
-    def _without_secrets(self, text: str) -> str:
-        for secret in self._secrets:
-            value = secret.reveal()
-            # as it is, and as JSON spells it
-            for spelled in {value, json.dumps(value)[1:-1]} - {""}:
-                text = text.replace(spelled, f"<secret {secret.name}>")
-        return text
 
 
 def open_journal(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
-from launcher.model.deployment import Argument, Endpoint, EndpointName, Process
-from launcher.model.profile import Engine, EnginePool, Setting
+from launcher.model.deployment import Argument, Endpoint, Process
+from launcher.model.profile import Engine, EnginePool, Setting, place_of
 from launcher.model.values import Json
 from launcher.resolve.settings import KV_TRANSFER, Serving, engine_environment, engine_settings, spelled
 from launcher.resolve.topology import Seat
@@ -32,7 +32,7 @@ def process(seat: Seat, endpoints: tuple[Endpoint, ...], serving: Serving) -> Pr
         if name != KV_TRANSFER and not (seat.headless and name in engine.api_only):
             flags[name] = setting
     moved = {spelled(n, engine)["env"]: s for n, s in flags.items() if "env" in spelled(n, engine)}
-    model = Argument("", model_path(serving), serving.model.source)
+    model = Argument("", model_path(serving), place_of(serving.model, "folder"))
     return Process(
         instance=seat.instance,
         index=seat.index,
@@ -59,50 +59,52 @@ def computed_flags(
     seat: Seat, endpoints: tuple[Endpoint, ...], serving: Serving
 ) -> Iterator[tuple[str, Setting]]:
     """Flags that follow from where a process sits; a setting of the same name is refused."""
-    where = seat.layout.source
-    yield "served-model-name", Setting(serving.model.served_name, serving.model.source)
-    api = port_of(endpoints, "api")
+    layout, model = seat.layout, serving.model
+    yield "served-model-name", Setting(model.served_name, place_of(model, "served_name"))
+    api = next((e for e in endpoints if e.name == "api"), None)
     if api is not None:
-        yield "host", Setting(seat.host.address, seat.host.source)
-        yield "port", Setting(str(api), where)
-    yield "tensor-parallel-size", Setting(str(seat.layout.tensor_parallel), where)
+        yield "host", Setting(seat.host.address, place_of(seat.host, "address"))
+        yield "port", Setting(str(api.port), api.source)
+    yield "tensor-parallel-size", Setting(str(layout.tensor_parallel), place_of(layout, "tensor_parallel"))
     if seat.spans:
         yield from _tensor_parallel_over_hosts(seat)
     elif seat.layout.data_parallel > 1:
         yield from _data_parallel(seat)
     if seat.headless:
-        yield "headless", Setting(True, where)
+        yield "headless", Setting(True, place_of(layout, "style"))
     transfer = kv_transfer(seat.pool, serving)
     if transfer is not None:
         yield KV_TRANSFER, transfer
 
 
 def _tensor_parallel_over_hosts(seat: Seat) -> Iterator[tuple[str, Setting]]:
-    where = seat.layout.source
-    yield "nnodes", Setting(str(seat.layout.hosts_per_instance), where)
+    layout, where = seat.layout, place_of(seat.layout, "hosts_per_instance")
+    yield "nnodes", Setting(str(layout.hosts_per_instance), where)
     yield "node-rank", Setting(str(seat.index), where)
-    yield "master-addr", Setting(seat.leader.address, seat.leader.source)
-    yield "master-port", Setting(str(seat.layout.rpc_port), where)
+    yield "master-addr", Setting(seat.leader.address, place_of(seat.leader, "address"))
+    yield "master-port", Setting(str(layout.rpc_port), place_of(layout, "rpc_port"))
 
 
 def _data_parallel(seat: Seat) -> Iterator[tuple[str, Setting]]:
     """One host needs only the size (and, external, its ports). A start rank makes a process that is not
     headless a hybrid one, so the leader of the internal style has none; the other styles name it always."""
-    layout, where = seat.layout, seat.layout.source
+    layout = seat.layout
     several, external = layout.hosts_per_instance > 1, layout.style == "external"
-    yield "data-parallel-size", Setting(str(layout.data_parallel), where)
+    ranks, style = place_of(layout, "data_parallel"), place_of(layout, "style")
+    yield "data-parallel-size", Setting(str(layout.data_parallel), ranks)
     if several or external:
-        yield "data-parallel-size-local", Setting(str(len(seat.ranks)), where)
+        yield "data-parallel-size-local", Setting(str(len(seat.ranks)), ranks)
     if several:
-        yield "data-parallel-address", Setting(seat.leader.address, seat.leader.source)
-        yield "data-parallel-rpc-port", Setting(str(layout.rpc_port), where)
+        yield "data-parallel-address", Setting(seat.leader.address, place_of(seat.leader, "address"))
+        yield "data-parallel-rpc-port", Setting(str(layout.rpc_port), place_of(layout, "rpc_port"))
     if external:
-        yield "data-parallel-multi-port-external-lb", Setting(True, where)
-        yield "data-parallel-supervisor-port", Setting(str(layout.supervisor_port), where)
+        supervisor = Setting(str(layout.supervisor_port), place_of(layout, "supervisor_port"))
+        yield "data-parallel-multi-port-external-lb", Setting(True, style)
+        yield "data-parallel-supervisor-port", supervisor
     elif several and layout.style == "hybrid":
-        yield "data-parallel-hybrid-lb", Setting(True, where)
+        yield "data-parallel-hybrid-lb", Setting(True, style)
     if external or (several and (layout.style == "hybrid" or seat.headless)):
-        yield "data-parallel-start-rank", Setting(str(seat.ranks[0].index), where)
+        yield "data-parallel-start-rank", Setting(str(seat.ranks[0].index), ranks)
 
 
 def kv_transfer(pool: EnginePool, serving: Serving) -> Setting | None:
@@ -113,11 +115,13 @@ def kv_transfer(pool: EnginePool, serving: Serving) -> Setting | None:
     ours = serving.kv_transfer(pool)
     extra = engine_settings(serving, pool).get(KV_TRANSFER)
     values: dict[str, Json] = {key: setting.value for key, setting in ours.items()}
-    sources = list(dict.fromkeys(s.source for s in ours.values()))
+    inside = {key: setting.source for key, setting in ours.items()}
+    sources = list(dict.fromkeys(inside.values()))
     if extra is not None and isinstance(extra.value, dict):
         values |= extra.value
+        inside |= extra.inside
         sources.append(extra.source)
-    return Setting(values, " + ".join(sources)) if "kv_connector" in values else None
+    return Setting(values, " + ".join(sources), inside) if "kv_connector" in values else None
 
 
 def transfers(pool: EnginePool, serving: Serving) -> bool:
@@ -134,19 +138,14 @@ def computed_variables(seat: Seat, serving: Serving) -> dict[str, Setting]:
     """Variables that follow from where a process sits. Which ones an engine needs is its own data."""
     host = seat.host
     words = {
-        "address": Setting(host.address, host.source),
-        "interface": Setting(host.interface, host.source),
+        "address": Setting(host.address, place_of(host, "address")),
+        "interface": Setting(host.interface, place_of(host, "interface")),
     }
     if seat.transfers:
         words["kv_address"] = words["address"]
-        words["kv_port"] = Setting(str(seat.layout.kv_port), seat.layout.source)
+        words["kv_port"] = Setting(str(seat.layout.kv_port), place_of(seat.layout, "kv_port"))
     variables = ((name, str(word.value)) for name, word in serving.engine.variables.items())
     return {name: words[word] for name, word in variables if word in words}
-
-
-def port_of(endpoints: Iterable[Endpoint], name: EndpointName) -> int | None:
-    """The first port of that name, if the process has one."""
-    return next((e.port for e in endpoints if e.name == name), None)
 
 
 def flag_arguments(flags: Mapping[str, Setting], engine: Engine) -> Iterator[Argument]:
@@ -165,7 +164,8 @@ def argument(name: str, setting: Setting) -> Argument:
         case False:
             return Argument(f"--no-{name}", None, setting.source)
         case dict() | list():
-            return Argument(f"--{name}", json.dumps(setting.value, separators=(",", ":")), setting.source)
+            text = json.dumps(setting.value, separators=(",", ":"))
+            return Argument(f"--{name}", text, setting.source, setting.inside)
         case value:
             return Argument(f"--{name}", str(value), setting.source)
 

@@ -179,9 +179,10 @@ def _collision_problems(groups: tuple[tuple[Seat, ...], ...], serving: Serving) 
 def _listeners(placed: list[Seat], serving: Serving) -> Iterator[tuple[str, str, Endpoint]]:
     for seat in placed:
         for endpoint in engine_endpoints(seat, serving.engine.rank_port):
-            yield seat.instance, seat.layout.source, endpoint
+            yield seat.instance, endpoint.source, endpoint
     for host, layout in _routed(serving):
         for slot in SLOTS:
             for endpoint in router_endpoints(host, layout, slot):
-                yield f"router {slot}", layout.source, endpoint
-        yield "front", layout.source, front_endpoint(host, layout)
+                yield f"router {slot}", endpoint.source, endpoint
+        front_at = front_endpoint(host, layout)
+        yield "front", front_at.source, front_at

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from launcher.model.problem import Problem
 from launcher.model.profile import Engine, Setting
@@ -16,21 +17,28 @@ def option_problems(spelled: str, setting: Setting, engine: Engine) -> Iterator[
 
     Nothing without a snapshot. `a.b` is the key b of the option a, whose value is JSON.
     """
-    snapshot = engine.snapshot
-    if snapshot is None:
-        return
+    if engine.snapshot is not None:
+        for problem in _problems(spelled, setting.value, engine.snapshot, engine.name):
+            yield replace(problem, where=setting.source)
+
+
+def _problems(spelled: str, value: Json, snapshot: Snapshot, release: str) -> Iterator[Problem]:
     name, _, key = spelled.partition(".")
     option = snapshot.options.get(name)
     if option is None:
-        what = f"{engine.name} has no flag --{name}"
-        yield _unknown(what, name, snapshot.options, setting=setting, engine=engine)
+        yield _unknown(f"{release} has no flag --{name}", name, snapshot.options, release)
         return
-    option = snapshot.options.get(option.same_as, option)
-    for path, value in _leaves(key, setting.value):
-        if path and name in snapshot.keys:
-            yield from _key_problems(name, path, value, setting=setting, engine=engine, snapshot=snapshot)
-    if not key and not isinstance(setting.value, dict):
-        yield from _value_problems(f"--{name}", option, setting=setting, engine=engine)
+    option = snapshot.options.get(option.same_as, option) if not option.switch else option
+    if not key and not isinstance(value, dict):
+        yield from _value_problems(f"--{name}", value, option, release)
+    elif name in snapshot.keys:
+        known = snapshot.keys[name]
+        for path, inner in _leaves(key, value):
+            if not _has(known, path):
+                yield _unknown(f"--{name} of {release} has no key {path}", path, known, release)
+            elif path in known and str(inner).lower().replace("-", "_") not in known[path].choices:
+                # as releases read the names of back ends inside of JSON, and there alone
+                yield from _choice_problems(f"--{name}.{path}", inner, known[path], release)
 
 
 def _leaves(path: str, value: Json) -> Iterator[tuple[str, Json]]:
@@ -42,58 +50,44 @@ def _leaves(path: str, value: Json) -> Iterator[tuple[str, Json]]:
         yield path, value
 
 
-def _key_problems(
-    name: str, path: str, value: Json, *, setting: Setting, engine: Engine, snapshot: Snapshot
-) -> Iterator[Problem]:
-    known = snapshot.keys[name]
-    step = path
-    while step not in known and "." in step:
-        step = step.rpartition(".")[0]
-    if step not in known or (step != path and any(k.startswith(f"{step}.") for k in known)):
-        what = f"--{name} of {engine.name} has no key {path}"
-        yield _unknown(what, path, known, setting=setting, engine=engine)
-    elif step == path and isinstance(value, str):
-        yield from _choice_problems(f"--{name}.{path}", value, known[path], setting=setting, engine=engine)
+def _has(known: Iterable[str], path: str) -> bool:
+    """Is it a key, or inside of one below which no keys are known?"""
+    above = [key for key in known if path == key or path.startswith(f"{key}.")]
+    nearest = max(above, key=len, default=None)
+    return nearest is not None and (
+        nearest == path or not any(key.startswith(f"{nearest}.") for key in known)
+    )
 
 
-def _value_problems(shown: str, option: Option, *, setting: Setting, engine: Engine) -> Iterator[Problem]:
-    value = setting.value
+def _value_problems(shown: str, value: Json, option: Option, release: str) -> Iterator[Problem]:
     if option.switch and not isinstance(value, bool):
         what = f"{shown} is {value!r}, expected true or false"
         do = "write true or false, without quotes"
-        yield Problem(what, where=setting.source, why=f"{engine.name} takes no value for it", do=do)
-    elif option.one_way and value is False:
-        what = f"{shown} cannot be false"
-        do = f"write `{shown[2:]}: null` to leave it out"
-        yield Problem(what, where=setting.source, why=f"{engine.name} has no --no-{shown[2:]}", do=do)
-    elif isinstance(value, bool) and not option.switch:
+        yield Problem(what, why=f"it takes no value in {release}", do=do)
+    elif option.switch and option.one_way and value is False:
+        what, why = f"{shown} cannot be false", f"{release} has no --no-{shown[2:]}"
+        yield Problem(what, why=why, do=f"write `{shown[2:]}: null` to leave it out")
+    elif not option.switch and (value is False or (value is True and option.words not in ("?", "*"))):
         what = f"{shown} is {str(value).lower()}, expected a value"
         do = "write the value, or `null` to leave the flag out"
-        yield Problem(what, where=setting.source, why=f"it is no switch in {engine.name}", do=do)
-    elif isinstance(value, str):
-        yield from _choice_problems(shown, value, option, setting=setting, engine=engine)
+        yield Problem(what, why=f"it is no switch in {release}", do=do)
+    else:
+        yield from _choice_problems(shown, value, option, release)
 
 
-def _choice_problems(
-    shown: str, value: str, option: Option, *, setting: Setting, engine: Engine
-) -> Iterator[Problem]:
-    if option.choices and value not in option.choices:
-        near = difflib.get_close_matches(value, option.choices, n=1)
-        yield Problem(
-            what=f"{shown} is {value!r}, which {engine.name} does not know",
-            where=setting.source,
-            why=f"it takes {', '.join(option.choices)}",
-            do=f"did you mean `{near[0]}`?" if near else "write one of them",
-        )
-
-
-def _unknown(what: str, name: str, known: Iterable[str], *, setting: Setting, engine: Engine) -> Problem:
-    near = difflib.get_close_matches(name.replace("_", "-"), known, n=1) or difflib.get_close_matches(
-        name, known, n=1
+def _choice_problems(shown: str, value: Json, option: Option, release: str) -> Iterator[Problem]:
+    if not option.choices or not isinstance(value, str) or value in option.choices:
+        return
+    near = difflib.get_close_matches(value, option.choices, n=1)
+    yield Problem(
+        f"{shown} is {value!r}, which {release} does not know",
+        why=f"it takes {', '.join(option.choices)}",
+        do=f"did you mean `{near[0]}`?" if near else "write one of them",
     )
-    return Problem(
-        what,
-        where=setting.source,
-        why=f"what it takes is listed in configs/engines/{engine.name}.json",
-        do=f"did you mean `{near[0]}`?" if near else "remove it",
-    )
+
+
+def _unknown(what: str, name: str, known: Iterable[str], release: str) -> Problem:
+    # flags are written with dashes, keys with underscores
+    near = [m for n in (name, name.replace("_", "-")) for m in difflib.get_close_matches(n, known, n=1)]
+    why = f"what it takes is listed in configs/engines/{release}.json"
+    return Problem(what, why=why, do=f"did you mean `{near[0]}`?" if near else "remove it")

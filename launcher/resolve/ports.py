@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from launcher.model.deployment import SLOTS, Endpoint, EndpointName, Slot
 from launcher.model.inventory import Host
 from launcher.model.problem import Problem
-from launcher.model.profile import RankPort, RouterLayout
+from launcher.model.profile import RankPort, RouterLayout, place_of
 from launcher.resolve.topology import Seat
 
 
@@ -22,7 +22,8 @@ def engine_endpoints(seat: Seat, rank_port: RankPort) -> tuple[Endpoint, ...]:
     endpoints: list[Endpoint] = []
 
     def listen(name: EndpointName, port: int, count: int = 1) -> None:
-        endpoints.append(Endpoint(name, host.name, host.address, port, count))
+        source = place_of(layout, f"{name}_port")
+        endpoints.append(Endpoint(name, host.name, host.address, port, count, source))
 
     if not seat.headless:
         listen("api", layout.api_port, len(seat.ranks) if layout.style == "external" else 1)
@@ -39,15 +40,20 @@ def engine_endpoints(seat: Seat, rank_port: RankPort) -> tuple[Endpoint, ...]:
 def router_endpoints(host: Host, layout: RouterLayout, slot: Slot) -> tuple[Endpoint, ...]:
     """What one of the two routers of a host listens on; only fronts send requests there."""
     place = SLOTS.index(slot)
+
+    def listening(name: EndpointName, port: int, field: str) -> Endpoint:
+        return Endpoint(name, host.name, host.address, port + place, source=place_of(layout, field))
+
     return (
-        Endpoint("router", host.name, host.address, layout.port + place),
-        Endpoint("router-metrics", host.name, host.address, layout.metrics_port + place),
+        listening("router", layout.port, "port"),
+        listening("router-metrics", layout.metrics_port, "metrics_port"),
     )
 
 
 def front_endpoint(host: Host, layout: RouterLayout) -> Endpoint:
     """Where users come in."""
-    return Endpoint("front", host.name, host.address, layout.front_port)
+    source = place_of(layout, "front_port")
+    return Endpoint("front", host.name, host.address, layout.front_port, source=source)
 
 
 def collisions(listeners: Iterable[tuple[str, str, Endpoint]]) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from launcher.model.deployment import SLOTS, Argument, Front, Instance, RouterProcess, Slot
 from launcher.model.inventory import Host
-from launcher.model.profile import RouterLayout, Setting
+from launcher.model.profile import RouterLayout, Setting, place_of
 from launcher.resolve.argv import argument, environment_path
 from launcher.resolve.ports import front_endpoint, router_endpoints
 from launcher.resolve.settings import Serving, router_environment, router_settings
@@ -47,10 +47,10 @@ def front(host: Host, layout: RouterLayout) -> Front:
 def _listening(host: Host, layout: RouterLayout, slot: Slot) -> dict[str, Setting]:
     router, metrics = router_endpoints(host, layout, slot)
     return {
-        "host": Setting(router.address, host.source),
-        "port": Setting(str(router.port), layout.source),
-        "prometheus-host": Setting(metrics.address, host.source),
-        "prometheus-port": Setting(str(metrics.port), layout.source),
+        "host": Setting(router.address, place_of(host, "address")),
+        "port": Setting(str(router.port), router.source),
+        "prometheus-host": Setting(metrics.address, place_of(host, "address")),
+        "prometheus-port": Setting(str(metrics.port), metrics.source),
     }
 
 
@@ -59,6 +59,5 @@ def _workers(instances: tuple[Instance, ...], serving: Serving) -> Iterator[Argu
     for instance in instances:
         prefill = instance.pool == "prefill"
         flag = serving.router.prefill_flag if prefill else serving.router.decode_flag
-        source = serving.pool_layout(instance.pool).source
-        for url in (url for endpoint in instance.api for url in endpoint.urls()):
-            yield Argument(flag, url, source)
+        for endpoint in instance.api:
+            yield from (Argument(flag, url, endpoint.source) for url in endpoint.urls())

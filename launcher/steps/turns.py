@@ -107,6 +107,13 @@ def release(want: Params) -> str:
     return texts.digest(*(s.content for s in want.slots))[:16]
 
 
+def units_of(want: object) -> tuple[unit.Params, ...]:
+    """The units that a step of whatever kind is about."""
+    if isinstance(want, Params):
+        return tuple(slot.unit for slot in want.slots)
+    return (want,) if isinstance(want, unit.Params) else ()
+
+
 def _renew(slot: Slot, facts: Facts) -> tuple[Op, ...]:
     """The slot as it should be, and ready."""
     ops = [op for draft in unit.changes(slot.unit, facts) for op in draft.ops]

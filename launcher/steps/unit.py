@@ -91,7 +91,7 @@ def release(want: Params) -> str:
 
 def unit_file(want: Params) -> file.Params | None:
     """The unit's text, or a drop-in for a packaged unit, with the line that records the release."""
-    service = f"[Service]\n{_recording(release(want))}"
+    service = f"[Service]\n{recording(want)}"
     if want.content:
         # a text without that section stays as it is; a function, for the text may hold backslashes
         return file.Params(f"{FOLDER}/{want.name}", SERVICE.sub(lambda _: service, want.content, count=1))
@@ -100,9 +100,10 @@ def unit_file(want: Params) -> file.Params | None:
     return None
 
 
-def _recording(name: str) -> str:
+def recording(want: Params) -> str:
+    """The line that records, at each start, the release that is started."""
     # + : as root and outside the unit's own sandboxing; %n is the unit's full name
-    return f"ExecStartPre=+/bin/sh -c 'mkdir -p /run/dsv32 && echo {name} >/run/dsv32/%n'"
+    return f"ExecStartPre=+/bin/sh -c 'mkdir -p /run/dsv32 && echo {release(want)} >/run/dsv32/%n'"
 
 
 def _with_reload(draft: Draft) -> Draft:

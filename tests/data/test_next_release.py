@@ -1,4 +1,7 @@
-"""An imaginary vLLM 0.34 that renames two flags: one data file, and everything knows it."""
+"""An imaginary vLLM 0.34 that renames two flags: one data file, and everything knows it.
+
+To deploy it takes a stack besides, as for every release: which versions of all else are installed with it.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +34,21 @@ vllm serve deepseek-ai/DeepSeek-V3.2 --enable-expert-parallel --all2all-backend 
 
 
 @pytest.fixture
-def data_dir(tmp_path: Path) -> Path:
-    """What a user adds: the engine's file, and a stack that names it."""
-    folder = tmp_path / "data/configs"
-    for name, text in (("engines/vllm-0.34.yaml", ENGINE), ("stacks/next.yaml", stack())):
-        (folder / name).parent.mkdir(parents=True)
-        (folder / name).write_text(text)
+def engine_dir(tmp_path: Path) -> Path:
+    """The one file that knows it."""
+    path = tmp_path / "data/configs/engines/vllm-0.34.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(ENGINE)
     return tmp_path / "data"
+
+
+@pytest.fixture
+def data_dir(engine_dir: Path) -> Path:
+    """That, and a stack that chooses it."""
+    path = engine_dir / "configs/stacks/next.yaml"
+    path.parent.mkdir()
+    path.write_text(stack())
+    return engine_dir
 
 
 def stack() -> str:
@@ -88,24 +99,24 @@ def test_a_near_miss_of_a_new_name_is_told(tmp_path: Path, data_dir: Path) -> No
 @pytest.mark.parametrize("name", ["max-num-seqs", "max-sequences"])
 def test_explain_answers_for_both_names(tmp_path: Path, data_dir: Path, name: str) -> None:
     wanted = resolve(load(inventory(tmp_path, name="next"), data_dir=data_dir))
-    (section,) = explain(wanted, name)
-    assert {line.value for line in section.lines} == {"--max-sequences 256"}
+    (topic,) = explain(wanted, name, data_dir=data_dir)
+    assert {(f.name, f.value) for f in topic.facts if f.kind == "value"} == {("--max-sequences", "256")}
+    assert any("spelled --max-sequences" in f.value for f in topic.facts if f.kind == "release")
 
 
 def test_lint_finds_the_same(tmp_path: Path, data_dir: Path) -> None:
-    told = lint.Told(hardware="h200", model="deepseek-v3.2", pool="decode")
-    today = lint.lint(inventory(tmp_path, name="current"), told=told)
-    next_one = lint.lint(inventory(tmp_path, name="next"), told=told, data_dir=data_dir)
+    today = lint.lint(inventory(tmp_path, name="current"), told=lint.Told())
+    next_one = lint.lint(inventory(tmp_path, name="next"), told=lint.Told(), data_dir=data_dir)
     assert (today.problems, next_one.problems) == ((), ())
     assert [f.rule for f in next_one.findings] == [f.rule for f in today.findings]
 
 
-def test_rules_see_through_a_new_name_in_a_foreign_script(tmp_path: Path, data_dir: Path) -> None:
+def test_rules_see_through_a_new_name_in_a_foreign_script(tmp_path: Path, engine_dir: Path) -> None:
     def found(release: str, **names: str) -> list[str]:
         script = tmp_path / "serve.sh"
         script.write_text(SCRIPT.format(**names))
         told = lint.Told(release=release, hardware="h200", model="deepseek-v3.2")
-        report = lint.lint(None, [script], told=told, data_dir=data_dir)
+        report = lint.lint(None, [script], told=told, data_dir=engine_dir)
         assert not report.problems
         return sorted(f.rule for f in report.findings)
 

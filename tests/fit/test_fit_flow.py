@@ -17,6 +17,7 @@ from launcher.flows.alone import Names, wanted_of_layout
 from launcher.load.choice import Choice, read
 from launcher.load.data import Data, shipped
 from launcher.load.model_config import read_model_config
+from launcher.model.problem import InputError
 from launcher.model.profile import Model
 from launcher.resolve import resolve
 from launcher.sandbox.tiny_model import CONFIG
@@ -126,10 +127,29 @@ def test_another_model_is_refused_by_what_it_lacks(tmp_path: Path) -> None:
     path.write_text('{"hidden_size": 4096}')
     told = CliRunner().invoke(app, ["fit", "--layout", "min-1p1d", "--model-config", str(path)])
     assert "kv_lora_rank" in str(told.exception)
-
-
-def test_hardware_without_gpus_is_refused() -> None:
-    told = CliRunner().invoke(
-        app, ["fit", "--layout", "sandbox-1p1d", "--hardware", "cpu", "--model", "tiny"]
+    path.write_text(
+        json.dumps({**CONFIG, "quantization_config": ["fp8"], "num_attention_heads": 0}, indent=0)
     )
+    line = 1 + path.read_text().splitlines().index('"num_attention_heads": 0,')
+    with pytest.raises(InputError) as refused:
+        read_model_config(path, DATA)
+    assert [p.where for p in refused.value.problems] == [f"{path}:{line}"]
+    path.write_text(json.dumps({**CONFIG, "first_k_dense_replace": 99}))
+    with pytest.raises(InputError, match="the first 99 layers are dense"):
+        read_model_config(path, DATA)
+
+
+@pytest.mark.parametrize("words", [("--layout", "sandbox-1p1d", "--model", "tiny"), ("--all",)])
+def test_hardware_without_gpus_is_refused(words: tuple[str, ...]) -> None:
+    told = CliRunner().invoke(app, ["fit", "--hardware", "cpu", *words])
     assert "no GPU memory" in str(told.exception)
+
+
+@pytest.mark.parametrize("command", ["fit", "predict"])
+@pytest.mark.parametrize(
+    "words", [("--hardware", "b200", "a.yaml"), ("--model", "tiny"), ("--layout", "min-1p1d", "a.yaml")]
+)
+def test_options_that_an_inventory_answers_are_refused(command: str, words: tuple[str, ...]) -> None:
+    told = CliRunner().invoke(app, [command, *words])
+    assert isinstance(told.exception, InputError)
+    assert [p.where for p in told.exception.problems] == [words[0]]

@@ -45,7 +45,8 @@ def test_at_its_start(stubs: StubFleet, dies: str, first_error: str, ending: str
     assert failure["what"] == f"decode-0 did not become ready: the process on h03 {ending}"
     assert failure["where"] == f"h03, unit {UNIT}"
     assert failure["why"] == f"first error, on h03: {first_error}"
-    assert failure["do"] == "dsv32-launch logs decode-0"
+    assert failure["do"] == "dsv32-launch diagnose decode-0"
+    assert "dsv32-launch logs decode-0" in failure["more"]
     assert first_error in (stubs.runs[-1] / "hosts/h03/dsv32-decode-0.log").read_text()
     (event,) = stubs.events("instance-failed")
     assert event["subject"] == "decode-0"

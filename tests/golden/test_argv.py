@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from samples import SAMPLES, sample
 
-from launcher.flows.explain import explain, text
+from launcher.cli.explaintext import explain_text
+from launcher.flows.explain import known_of, tell
 from launcher.resolve import resolve
 
 
@@ -18,6 +19,7 @@ def test_command_lines(name: str, tmp_path: Path, golden: Callable[[str, str], N
     assert wanted.deployment is not None
     routers = ["router"] if wanted.deployment.routers else []
     subjects = [*(i.name for i in wanted.deployment.instances), *routers]
-    shown = "\n\n".join(text(explain(wanted, s)) for s in subjects) + "\n"
+    known = known_of(wanted)
+    shown = explain_text(topic for subject in subjects for topic in tell(known, subject)) + "\n"
     # another lock file is another environment folder, and nothing else
     golden(f"{name}/argv.txt", shown.replace(wanted.deployment.environment_path, "ENVIRONMENT"))

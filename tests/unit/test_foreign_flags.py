@@ -148,3 +148,10 @@ def test_processes_that_share_a_leader_are_one_instance() -> None:
     first, second = read(f"{shared}\n{shared} --headless --data-parallel-start-rank 2").launches
     assert first.instance == second.instance != ""
     assert {launch.instance for launch in read(f"{shared}\n{shared}").launches} == {""}
+
+
+def test_a_role_that_is_no_text_is_no_side() -> None:
+    launch = one(
+        """vllm serve m --kv-transfer-config '{"kv_connector": ["a"], "kv_role": ["kv_producer"]}'"""
+    )
+    assert (launch.pool, launch.disaggregated) == ("", None)

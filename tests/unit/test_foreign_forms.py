@@ -99,6 +99,20 @@ def test_yaml_of_a_program_of_its_own() -> None:
     assert (launch.pool, launch.more_variables, launch.flags["port"].source) == ("decode", True, "v.yaml:4")
 
 
+def test_a_script_in_a_config_map() -> None:
+    text = "kind: ConfigMap\napiVersion: v1\ndata:\n  run.sh: |\n    export A=1\n    vllm serve m -ep\n"
+    launch = one(text, "c.yaml")
+    assert (flags(launch), variables(launch)) == ({"model": "m", "enable-expert-parallel": True}, {"A": "1"})
+    assert (launch.source, launch.more_variables) == ("c.yaml:6", True)
+
+
+def test_a_command_in_a_list_of_any_shape() -> None:
+    text = "x:\n  - cmd: [python3, -m, vllm.entrypoints.openai.api_server, --model, m]\n"
+    text += '  - ["sh", "-c", "vllm serve n"]\n'
+    reading = read(text, "x.yaml")
+    assert [flags(launch)["model"] for launch in reading.launches] == ["m", "n"]
+
+
 def test_a_template_is_read_with_what_it_fills_in_unknown() -> None:
     text = "kind: Pod\napiVersion: v1\n{{- if .x }}\nspec:\n  containers:\n  - image: {{ .image }}\n"
     text += '    command: ["vllm", "serve", "m", "--port", "{{ .Values.port }}"]\n{{- end }}\n'
@@ -148,3 +162,8 @@ def test_what_the_caller_knows_counts_before_the_file() -> None:
     text = "docker run vllm/vllm-openai:v0.14.1 --model other"
     (launch,) = foreign.read_text(text, "x", given=given).launches
     assert (launch.version, launch.pool, launch.model) == ("0.20.0", "decode", GIVEN.models[0])
+
+
+def test_a_file_without_end_is_read_no_further_than_a_script_is_long() -> None:
+    (problem,) = foreign.read_file(Path("/dev/zero"), given=GIVEN).problems
+    assert "larger than" in problem.what

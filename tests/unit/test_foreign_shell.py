@@ -121,6 +121,11 @@ def test_a_sourced_file_is_read_if_it_lies_beside(tmp_path: Path) -> None:
             },
         ),
         ("docker run --entrypoint bash me/x -c 'A=1 vllm serve m --port 1'", {"A": "1"}),
+        ('docker run -e A=1 --entrypoint vllm "$IMAGE" serve m --port 1', {"A": "1"}),
+        (
+            "docker run --entrypoint=/usr/bin/vllm -e A=1 vllm/vllm-openai:v0.19.1 serve m --port 1",
+            {"A": "1"},
+        ),
     ],
 )
 def test_commands_within_commands(text: str, wanted: dict[str, str]) -> None:
@@ -153,3 +158,10 @@ def test_a_written_config_is_read() -> None:
 def test_an_open_quote_is_said() -> None:
     reading = read("vllm serve m --port '1\n-ep\n")
     assert [p.where for p in reading.problems] == ["f.sh:1"]
+
+
+def test_scripts_that_name_each_other_are_left_after_a_while(tmp_path: Path) -> None:
+    (tmp_path / "a.sh").write_text("source b.sh\n" * 4 + "vllm serve m\n")
+    (tmp_path / "b.sh").write_text(". ./a.sh\n" * 4)
+    (problem,) = read((tmp_path / "a.sh").read_text(), "a.sh", beside=tmp_path).problems
+    assert "not followed to its end" in problem.what

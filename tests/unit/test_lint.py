@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from launcher.lint.conditions import holds
-from launcher.lint.evaluate import evaluate
+from launcher.lint.evaluate import evaluate, filled
 from launcher.lint.quantities import QUANTITIES
 from launcher.lint.reading import Reading
 from launcher.load.collect import Collector
@@ -149,6 +149,14 @@ def rule(name: str = "slow", **words: object) -> Rule:
     return fill(Rule, base | words, place=lambda _: "rules.yaml:1", given={"id": name})
 
 
+@pytest.mark.parametrize("written", [float("nan"), float("inf"), "1e999", "9" * 400, 10**400, [], {"a": 1}])
+def test_what_is_no_number_or_beyond_all_counts_is_not_counted_with(written: Json) -> None:
+    one = launch("0.18.0", speed=written, data_parallel_size=written)
+    assert evaluate(replace(KNOWLEDGE, rules=(rule(),)), (one,)) == ()
+    assert reading(one).value("data_parallel") == 1
+    assert filled("{speed}", (reading(one),)) != "?"
+
+
 def test_equal_findings_are_one_with_all_launches_and_lines() -> None:
     asked = replace(KNOWLEDGE, rules=(rule(),))
     here = launch("0.18.0", speed="3")
@@ -161,6 +169,13 @@ def test_equal_findings_are_one_with_all_launches_and_lines() -> None:
         ("run.sh:2", "other.sh:7"),
     )
     assert (second.what, second.launches) == ("speed is 4", ("third",))
+
+
+def test_a_key_of_json_stands_on_a_line_of_its_own() -> None:
+    copies = Setting({"copies": 3}, "layout.yaml:5", {"copies": "layout.yaml:8"})
+    asked = replace(KNOWLEDGE, rules=(rule(when=[{"setting": "eplb-config.copies", "equals": "3"}]),))
+    (found,) = evaluate(asked, (replace(launch("0.18.0"), flags={"eplb-config": copies}),))
+    assert found.places == ("layout.yaml:8",)
 
 
 def test_a_finding_is_a_claim_depends_on_something_or_is_accepted() -> None:
@@ -268,6 +283,8 @@ slow:
     - {setting: speed}
     - {setting: speed, value: sparse, given: true}
     - any: [{value: hosts, above: {value: hostz}}]
+    - {setting: speed, above: [1, 2], below: fast, equals: []}
+    - {setting: speed, unlike: {}, multiple_of: {setting: steps, of: decode}}
   what: "{speed} and {sped} of {LimitMEMLOCK}"
   why: w
   fix: f
@@ -300,9 +317,14 @@ def test_every_mistake_in_a_rule_is_told_with_its_line(tmp_path: Path) -> None:
         ("a.yaml:10", "a condition of rule slow tests nothing"),
         ("a.yaml:11", "a condition of rule slow has 2 subjects"),
         ("a.yaml:12", "rule slow looks at an unknown quantity `hostz`"),
+        ("a.yaml:13", "`above` in a condition of rule slow is no number"),
+        ("a.yaml:13", "`below` in a condition of rule slow is no number"),
+        ("a.yaml:13", "`equals` in a condition of rule slow is an empty list"),
+        ("a.yaml:14", "`unlike` in a condition of rule slow names 0 subjects, expected one"),
+        ("a.yaml:14", "`multiple_of` in a condition of rule slow is `of` a side, but its scope is launch"),
         ("a.yaml:1", "`what` of rule slow has a placeholder `{sped}`, which names nothing"),
         ("a.yaml:1", "`what` of rule slow has a placeholder `{LimitMEMLOCK}`, which names nothing"),
-        ("a.yaml:20", "`severity` is `awful`, expected one of error, warning, note"),
+        ("a.yaml:22", "`severity` is `awful`, expected one of error, warning, note"),
         ("b.yaml:1", "rule `Slow` is not lower-case letters, digits and `-`"),
     }
     assert any("is no regular expression" in what and where == "a.yaml:8" for where, what in told)

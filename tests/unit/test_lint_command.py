@@ -115,6 +115,24 @@ def test_rules_can_be_listed_and_told_whole(tmp_path: Path) -> None:
     assert (told.returncode, "did you mean `tp-pads-heads`?" in told.stderr) == (Exit.INPUT_WRONG, True)
 
 
+@pytest.mark.parametrize(
+    ("words", "where"),
+    [
+        (("--from", "run.sh", "--release", "new"), "--release"),
+        (("--from", "run.sh", "--release", "v0.33.0"), "--release"),
+        (("test.yaml", "--hardware", "h200"), "--hardware"),
+        (("--from", "run.sh", "--format", "sarif", "--json"), "--format sarif"),
+        (("--rules", "--format", "sarif"), "--format sarif"),
+    ],
+)
+def test_options_that_say_nothing_here_are_refused(
+    tmp_path: Path, words: tuple[str, ...], where: str
+) -> None:
+    (tmp_path / "run.sh").write_text("vllm serve /m\n")
+    told = launch("lint", *words, folder=tmp_path)
+    assert (told.returncode, f"  where  {where}\n" in told.stderr) == (Exit.INPUT_WRONG, True), told.stderr
+
+
 def valid(log: dict[str, Any]) -> None:
     """What the schema of SARIF 2.1.0 requires of a log, and what shows beside a line."""
     assert log["version"] == "2.1.0"

@@ -11,6 +11,7 @@ from launcher.load.choice import Choice
 from launcher.load.data import Data, shipped
 from launcher.load.engines import read_engine
 from launcher.load.history import read_history
+from launcher.load.snapshot import parse_snapshot
 from launcher.model.history import Entry, History, default_in, gone_in, ignored_in, known_in
 from launcher.model.problem import InputError
 from launcher.model.profile import Engine, Setting
@@ -85,6 +86,20 @@ def test_a_snapshot_is_inherited_with_new_spellings_and_the_first_release(tmp_pa
     assert set(made.options) == set(base.options) - {"seed", "eplb-config", "dtype"} | {"luck", "spread"}
     assert made.keys["spread"] == base.keys["eplb-config"]
     assert set(made.variables) - set(base.variables) == {"VLLM_DTYPE"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"version": "new", "options": {}, "keys": {}, "variables": []}',
+        '{"version": "9.0", "options": {"a": {"short": ["-a"]}}, "keys": {}, "variables": []}',
+        '{"version": "9.0", "options": {"a": {"shrt": "-a"}}, "keys": {}, "variables": []}',
+        "[" * 5000,
+    ],
+)
+def test_a_snapshot_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="the snapshot cannot be read"):
+        parse_snapshot(text, "top.json")
 
 
 BROKEN = """

@@ -55,7 +55,7 @@ def test_every_workload_and_service_level_can_be_read_and_is_used() -> None:
             "misspelled",
             [
                 "slas/misspelled.yaml:3: unknown key `tpt_ms` in `limits`",
-                "slas/misspelled.yaml:4: `at_most` in `limits.ttft_ms` is `fast`, expected a number",
+                "slas/misspelled.yaml:4: `at_most` in `limits.ttft_ms` is `fast`, expected a number above 0",
                 "slas/misspelled.yaml:4: `of` in `limits.ttft_ms` is `p91`, "
                 "expected one of mean, p50, p90, p95, p99",
             ],

@@ -100,7 +100,7 @@ def test_problems_of_all_roles_and_hosts_come_at_once_and_once(tmp_path: Path) -
         ("roles/last/role.yaml:5", "unknown kind `uint`"),
         (
             "roles/last/role.yaml:6",
-            "template: `host` has no `nme`, it has name, address, interface, source",
+            "template: `host` has no `nme`, it has name, address, interface, source, places",
         ),
     }
     assert len(raised.value.problems) == len(told)

@@ -50,11 +50,12 @@ class Reading:
 def read_file(path: Path, *, given: Given) -> Reading:
     """A file of any of the forms, told by its content. Never raises for what is in it."""
     try:
-        content = path.read_bytes() if path.stat().st_size <= LARGEST else None
+        with path.open("rb") as file:  # which may be a pipe, or have no end
+            content = file.read(LARGEST + 1)
     except OSError as error:
         reason = (error.strerror or "unreadable").lower()
         return _nothing(Problem(f"cannot be read: {reason}", where=str(path), do="name a file"))
-    if content is None:
+    if len(content) > LARGEST:
         what = f"the file is larger than {LARGEST >> 20} MiB"
         return _nothing(Problem(what, where=str(path), do="name the script or manifest itself"))
     try:
@@ -177,16 +178,14 @@ def _of_unit(text: str, context: Context, problems: list[Problem]) -> list[Launc
 def _of_document(document: Document, context: Context, problems: list[Problem]) -> list[Launch]:
     shell = Shell(context.path, context.read_beside)
     launches: list[Launch] = []
-    if not is_compose(document) and not is_manifest(document):
-        return _of_loose(document, context, problems)
     if is_compose(document):
         for name, start in read_compose(document, shell):
             launches.append(build(start, replace(context, name=f"service {name}"), problems))
-    else:
+    elif is_manifest(document):
         for found in read_manifest(document, shell):
             launches.append(build(found.start, _of_pod(found.pod, context), problems))
     problems.extend(shell.problems)
-    return launches
+    return launches or _of_loose(document, context, problems)  # a ConfigMap, say, that holds a script
 
 
 def _of_loose(document: Document, context: Context, problems: list[Problem]) -> list[Launch]:

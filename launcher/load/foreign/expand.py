@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from launcher.load.foreign.lexer import DEEPEST, piece_end
-from launcher.load.foreign.marks import MARKED, bare, told, unresolved
+from launcher.load.foreign.marks import MARKED, unresolved
 
 SPLIT = re.compile(rf"(?:{MARKED.pattern}|\S)+")
 PARAMETER = re.compile(r"([A-Za-z_]\w*|[0-9]+|[@*#?$!-])(?:\[([^\]]*)\])?(:?[-=+?])?(.*)", re.DOTALL)
@@ -288,6 +288,3 @@ def common(one: Word | None, other: Word | None, name: str) -> Word | None:
         return None
     line = (one or other or Word("", 0)).line
     return Word(unresolved(f"${{{name}}}"), line)
-
-
-__all__ = ["Scope", "Word", "bare", "common", "expand", "expand_document", "expand_text", "told"]

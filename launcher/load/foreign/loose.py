@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
 
 from launcher.load.document import Document, Location, Value
 from launcher.load.foreign.expand import Word
 from launcher.load.foreign.starts import BEGINS
-from launcher.load.foreign.words import words_of
+from launcher.load.foreign.words import MOST_VALUES, words_of
 
 FLAG = re.compile(r"(?<!\\)\n(?=[ \t]*--?\w)")
 """The end of a line before one that begins with a flag."""
-MOST_VALUES = 100_000
-"""A document whose aliases make it larger than this is not walked to its end."""
 
 
 def commands(document: Document) -> Iterator[tuple[list[Word], tuple[str, ...]]]:
     """(words, keys around them, the nearest first): one word is a script, several are a command's."""
-    pending: list[tuple[Value, Location]] = [(document.values, ())]
+    pending: deque[tuple[Value, Location]] = deque([(document.values, ())])
     seen = 0
     while pending and seen < MOST_VALUES:
-        value, location = pending.pop(0)
+        value, location = pending.popleft()
         seen += 1
         words = words_of(value, location, document)
         texts = " ".join(word.text for word in words)
@@ -39,5 +38,5 @@ def _joined(word: Word) -> Word:
 
 
 def _inside(words: list[Word]) -> bool:
-    """Is it within one of them?"""
-    return any(BEGINS.search(word.text) for word in words)
+    """Is it a script within one of them?"""
+    return any(BEGINS.search(word.text) and re.search(r"\s", word.text.strip()) for word in words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -12,13 +13,11 @@ from launcher.load.foreign.expand import Scope, Word
 from launcher.load.foreign.marks import unresolved
 from launcher.load.foreign.shell import Shell
 from launcher.load.foreign.starts import Start, with_entry
-from launcher.load.foreign.words import text_of, words_of
+from launcher.load.foreign.words import MOST_VALUES, text_of, words_of
 
 REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][\w.-]*)\)")
 GROUP = ("LWS_LEADER_ADDRESS", "LWS_WORKER_INDEX", "LWS_GROUP_SIZE")
 """Variables that LeaderWorkerSet gives each pod."""
-MOST_VALUES = 100_000
-"""A document whose aliases make it larger than this is not walked to its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +65,10 @@ def _containers(document: Document) -> Iterator[tuple[dict[str, Value], Pod]]:
     values = document.values if isinstance(document.values, dict) else {}
     metadata = values.get("metadata")
     name = text_of(metadata.get("name")) if isinstance(metadata, dict) else ""
-    pending: list[tuple[Value, Pod]] = [(values, Pod(text_of(values.get("kind")), name))]
+    pending: deque[tuple[Value, Pod]] = deque([(values, Pod(text_of(values.get("kind")), name))])
     seen = 0
     while pending and seen < MOST_VALUES:
-        value, pod = pending.pop(0)
+        value, pod = pending.popleft()
         seen += 1
         items = (
             value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()

@@ -24,6 +24,8 @@ ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 DECLARE = frozenset({"export", "declare", "local", "readonly", "typeset"})
 DEEPEST = 12
 """Functions and scripts inside of each other."""
+CHARACTERS_OF_A_COMMAND = 20
+"""Of a script that is read once more: it costs as many commands as it may hold."""
 MOST = 256
 """Servers that one text starts."""
 
@@ -44,7 +46,7 @@ class Shell:
     _hints: list[str] = field(default_factory=list)
     _comments: dict[int, str] = field(default_factory=dict)
     _depth: int = 0
-    _left: int = 200_000
+    _left: int = 100_000
     """Commands and copies of variables that are followed before a script is left alone."""
     _lost: int = 0
     """The last line whose flags belong to no command."""
@@ -260,6 +262,8 @@ class Shell:
             return
         other = replace(self, path=name, starts=[], _comments={}, _depth=self._depth + 1)
         other.script(text, scope)
+        # scripts that name each other would be read without end
+        self._left = other._left - len(text) // CHARACTERS_OF_A_COMMAND - 1
 
     def _set(self, words: Sequence[Word], scope: Scope) -> None:
         texts = [w.text for w in words]

@@ -33,7 +33,8 @@ def side(flags: Settings, *, more_flags: bool, hints: Iterable[str]) -> tuple[st
     connectors = [c for c in _connectors(setting.value) if not _within(c)]
     if not connectors:
         return "", False
-    pools = {ROLES[str(c["kv_role"])] for c in connectors if c.get("kv_role") in ROLES}
+    roles = {str(c.get("kv_role")) for c in connectors}
+    pools = {pool for role, pool in ROLES.items() if role in roles}
     pool = pools.pop() if len(pools) == 1 else by_name(hints)
     return pool, True if pool else None
 

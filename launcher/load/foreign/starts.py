@@ -198,7 +198,7 @@ def with_entry(image: str, words: Sequence[Word]) -> list[Word]:
 def _contained(words: Sequence[Word]) -> Start | Text | None:
     """`run OPTIONS IMAGE ARGUMENTS`: variables, name and image."""
     variables: dict[str, Word] = {}
-    more, entry, hints, at = False, False, [], 1
+    more, entry, hints, at = False, "", [], 1
     options: list[tuple[str, str]] = []
     while at < len(words) and words[at].text.startswith("-"):
         option, joined, value = words[at].text.lstrip("-").partition("=")
@@ -209,16 +209,16 @@ def _contained(words: Sequence[Word]) -> Start | Text | None:
         if option in ("e", "env"):
             more |= not _variable(Word(value, words[min(at, len(words) - 1)].line), variables)
         more |= option == "env-file"
-        entry |= option == "entrypoint" and _base(value) not in ("vllm", "")
+        entry = _base(value) if option == "entrypoint" else entry
         hints += [value] if option in ("name", "hostname", "h") else []
         options.append((option, value))
         at += 1
     if at >= len(words):
         return None
     image, rest = words[at].text, list(words[at + 1 :])
-    rest = rest if entry else with_entry(image, rest)
-    if entry:  # a shell, then: `-c` and its text
-        rest = [Word("bash", words[at].line), *rest]
+    # of others than vLLM: a shell, then, and `-c` with its text
+    program = Word("vllm" if entry == "vllm" else "bash", words[at].line)
+    rest = [program, *rest] if entry else with_entry(image, rest)
     found = _plain(rest, [_base(w.text) for w in rest])
     outside = Start((), words[0].line, image=image if told(image) else "", hints=tuple(hints))
     outside = replace(outside, variables=variables, more_variables=more, contained=True)

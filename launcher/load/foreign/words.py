@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from launcher.load.document import Block, Document, Location, Value
 from launcher.load.foreign.expand import Word
 
+MOST_VALUES = 100_000
+"""A document whose aliases make it larger than this is not walked to its end."""
 PIECE = re.compile(r"""\s*((?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\\.|[^\s"'\\])+)""", re.DOTALL)
 """A word with its quotes, as systemd and Compose split a line."""
 PART = re.compile(r""""((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|((?:\\.|[^"'\\])+)""", re.DOTALL)

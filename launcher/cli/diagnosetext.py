@@ -1,0 +1,151 @@
+"""report_text: what was diagnosed as a person reads it; knows no colours."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+
+from launcher.cli.words import count, problem_lines
+from launcher.flows.diagnose import Report, Stacks
+from launcher.health.diagnose import Cause, Sure
+from launcher.health.stuck import Stuck
+from launcher.model.problem import Problem
+from launcher.model.signature import LogLine
+
+EVIDENCE = 4
+"""Lines shown of one cause, one a log; the rest is counted."""
+EFFECTS = 5
+STACK_LINES = 60
+LONGEST = 220
+SURE: dict[Sure, str] = {
+    "confirmed": "known, and its host confirms it",
+    "matched": "known",
+    "not seen now": "known, but its host does not show it now",
+    "depends": "known of some releases; give --engine-version",
+    "consequence": "a consequence; what it comes of is not in these logs",
+    "unknown": "nothing is known of this line; it is the first error",
+}
+
+
+def cause_lines(cause: Cause) -> Iterator[str]:
+    """What, then where, how sure, the lines, what came of it, what it is not, and what to do."""
+    yield f"{cause.severity}: {short(cause.likely)}"
+    line, known = cause.first.line, cause.signature
+    yield from rows("where", [", ".join(dict.fromkeys((line.host, line.unit)))])
+    yield from rows("sure", [sure_text(cause)])
+    yield from rows("seen", evidence(cause))
+    yield from rows("then", [f"{stamp(e.match.line)}  {short(e.what)}" for e in cause.effects[:EFFECTS]])
+    if len(cause.effects) > EFFECTS:
+        yield f"         and {count(len(cause.effects) - EFFECTS, 'other consequence')}"
+    yield from rows("not", known.not_this if known else ())
+    yield from rows("do", [cause.do])
+    yield from rows("source", [f"{known.known_from} ({known.id})"] if known else [])
+
+
+def cause_document(cause: Cause) -> dict[str, object]:
+    """A cause for programs."""
+    known = cause.signature
+    return {
+        "signature": known.id if known else "",
+        "severity": cause.severity,
+        "likely": cause.likely,
+        "sure": cause.sure,
+        "do": cause.do,
+        "not_this": known.not_this if known else (),
+        "runbook": known.runbook if known else "",
+        "count": cause.count,
+        "evidence": [match.line for match in cause.evidence],
+        "effects": [
+            {
+                "what": e.what,
+                "signature": e.match.signature.id if e.match.signature else "",
+                "line": e.match.line,
+            }
+            for e in cause.effects
+        ],
+        "close": cause.close,
+    }
+
+
+def sure_text(cause: Cause) -> str:
+    """How sure, and where clocks leave the order open."""
+    known = cause.signature
+    text = SURE[cause.sure]
+    if cause.sure == "depends" and known:
+        text += " (" + ", ".join(t for t in (_since(known.since), _until(known.until)) if t) + ")"
+    if cause.close:
+        text += f"; clocks may differ: {', '.join(cause.close)} told of something within seconds, too"
+    return text
+
+
+def _since(version: str) -> str:
+    return f"since {version}" if version else ""
+
+
+def _until(version: str) -> str:
+    return f"before {version}" if version else ""
+
+
+def evidence(cause: Cause) -> Iterator[str]:
+    """The first line of each log that has it."""
+    for match in cause.evidence[:EVIDENCE]:
+        yield f"{stamp(match.line)}  {short(match.text)}"
+    if cause.count > min(len(cause.evidence), EVIDENCE):
+        yield f"{count(cause.count, 'line')} like it in {count(len(cause.evidence), 'log')}"
+
+
+def stuck_problem(stuck: Stuck, stacks: Stacks | None) -> Problem:
+    """A process that is not ready, and what it does instead."""
+    process = stuck.process
+    instance = process.instance
+    what = (
+        f"{instance} waits for its process on {process.host}, in phase {stuck.phase} for {stuck.for_s:.0f} s"
+    )
+    do = f"dsv32-launch logs {instance} --follow"
+    if stuck.late:
+        what += f", budget {stuck.budget_s} s"
+        do = f"dsv32-launch down --limit {instance} && dsv32-launch up --limit {instance}"
+    more = ""
+    if stacks:
+        more = "\n".join(stacks.text.splitlines()[:STACK_LINES]) or f"for its stacks: {stacks.how}"
+    why = f"its last line: {short(stuck.last)}" if stuck.last else "its log is empty"
+    return Problem(what, f"{process.host}, unit {process.unit}", why, do, more)
+
+
+def report_text(report: Report) -> str:
+    """All of it, for a file."""
+    problems = [*report.problems, *(stuck_problem(s, found) for s, found in report.stuck)]
+    lines = [line for cause in report.diagnosis.causes for line in cause_lines(cause)]
+    return "\n".join((*lines, *problem_lines(problems), verdict(report))) + "\n"
+
+
+def verdict(report: Report) -> str:
+    """All in one line."""
+    causes = report.diagnosis.causes
+    looked = f"{count(report.lines, 'line')} read"
+    if not report.found:
+        further = "; --since 2h looks further back than each unit's last start" if report.last_start else ""
+        return f"nothing wrong; {looked}{further}"
+    words = [count(len(causes), "cause")] if causes else []
+    words += [f"{count(len(report.stuck), 'instance')} not ready"] if report.stuck else []
+    words += [count(len(report.problems), "problem")] if report.problems else []
+    return f"{', '.join(words)}; {looked}"
+
+
+def rows(word: str, texts: Iterable[str]) -> Iterator[str]:
+    """The first beside the word, the others below it."""
+    for text in texts:
+        yield f"  {word:<6} {text}"
+        word = ""
+
+
+def stamp(line: LogLine) -> str:
+    """`18:40:44.1 gpu05`, UTC; the host alone where nothing tells the time."""
+    if not line.time_s:
+        return line.host
+    return f"{time.strftime('%H:%M:%S', time.gmtime(line.time_s))}.{int(line.time_s % 1 * 10)} {line.host}"
+
+
+def short(text: str) -> str:
+    """So much of a line as a person reads."""
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

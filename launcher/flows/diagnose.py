@@ -1,0 +1,238 @@
+"""diagnose: what broke first, on which host, and what to do; asks hosts, or reads logs that were saved."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+from packaging.specifiers import SpecifierSet
+
+from launcher.flows.logs import COLOURS
+from launcher.flows.status import DEAD, status
+from launcher.flows.targets import Unit, units_of
+from launcher.health.diagnose import Cause, Diagnosis, confirmation, confirmed, diagnose
+from launcher.health.errors import Line, last_start, systemd_pid
+from launcher.health.hands import Hands, look_within_s
+from launcher.health.matches import version_told
+from launcher.health.state import ProcessState
+from launcher.health.stuck import Stuck, find_stuck
+from launcher.load.data import Data, roots_of
+from launcher.load.engines import read_engines
+from launcher.load.logs import lines_of, read_logs
+from launcher.load.signatures import read_log_knowledge
+from launcher.model.deployment import Deployment
+from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.history import release
+from launcher.model.problem import Problem
+from launcher.model.profile import Engine
+from launcher.model.signature import LogLine
+from launcher.model.wish import Wanted
+
+# what is read of one unit; a start writes a few hundred lines, a traceback of sixteen ranks a few thousand
+LINES_AT_MOST = 20_000
+# what a GPU or a NIC did to an instance may have come an hour before it was noticed
+KERNEL_BEFORE_S = 3600.0
+KERNEL_LINES = 400
+KERNEL_LOG = ("journalctl", "-o", "json", "--no-pager", "-q")
+KERNEL_FIELDS = (
+    "--output-fields=MESSAGE,_TRANSPORT,_SYSTEMD_UNIT,UNIT",
+    "_TRANSPORT=kernel",
+    "+",
+    "UNIT=nvidia-fabricmanager.service",
+    "+",
+    "_SYSTEMD_UNIT=nvidia-fabricmanager.service",
+)
+CONFIRMED_AT_MOST = 5
+CONFIRM_WITHIN_S = 15
+STACKS_WITHIN_S = 60
+# every process of a unit; py-spy stops each for a moment only (--nonblocking: not even that)
+STACKS = """
+spy=$2; [ -x "$spy" ] || spy=$(command -v py-spy) || exit 127
+group=$(systemctl show -p ControlGroup --value "$1")
+for pid in $(head -n 24 "/sys/fs/cgroup$group/cgroup.procs"); do
+    timeout 10 "$spy" dump --nonblocking --pid "$pid" || true
+done 2>&1 | head -c 60000
+"""
+NO_SUCH_PROGRAM = 127
+
+
+@dataclass(frozen=True, slots=True)
+class Stacks:
+    """What py-spy showed of a process, or how to get it."""
+
+    text: str
+    how: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that a look brought."""
+
+    diagnosis: Diagnosis
+    lines: int
+    problems: tuple[Problem, ...] = ()
+    """Hosts that did not answer, and processes that are down and do not say why."""
+    stuck: tuple[tuple[Stuck, Stacks | None], ...] = ()
+    last_start: bool = False
+    """Nothing older than each unit's last start was looked at."""
+
+    @property
+    def found(self) -> bool:
+        """Is anything wrong?"""
+        return bool(self.problems or self.stuck or self.diagnosis.causes)
+
+
+def of_files(paths: Sequence[Path], *, version: str, data_dir: Path | None) -> Report:
+    """The diagnosis of saved logs."""
+    data = Data(roots_of(data_dir))
+    knowledge = read_log_knowledge(data)
+    lines = read_logs(paths, year=datetime.now(timezone.utc).year)
+    version = version or version_told(lines, knowledge.forms)
+    engine = engine_of(version, read_engines(data))
+    return Report(diagnose(lines, knowledge, engine, version=version), len(lines))
+
+
+def engine_of(version: str, engines: Mapping[str, Engine]) -> Engine:
+    """What is known of that release; of the newest, if that is not known."""
+    fitting = (e for e in engines.values() if version and version in SpecifierSet(e.versions))
+    newest = max(engines.values(), key=lambda e: release(e.name.removeprefix("vllm-")))
+    return next(fitting, newest)
+
+
+def of_hosts(
+    fleet: Hands,
+    wanted: Wanted,
+    deployment: Deployment,
+    target: str,
+    *,
+    since_s: float,
+    version: str,
+    data_dir: Path | None,
+) -> Report:
+    """The diagnosis of a deployment as it is: `since_s` (epoch), or since each unit's last start if 0."""
+    engine = wanted.wish.profile.engine
+    assert engine, "what serves has an engine"
+    knowledge = read_log_knowledge(Data(roots_of(data_dir)))
+    units = units_of(deployment, target)
+    now = status(fleet, wanted, deployment)
+    own = {(u.host, u.name) for u in units}
+    processes = tuple(p for p in now.processes if (p.host, p.unit) in own)
+    logs, silent = journals(fleet, units, since_s)
+    lines = [line for log in logs.values() for line in log]
+    lines += kernels(fleet, units, kernel_since_s(lines, since_s))
+    version = version or wanted.wish.profile.stack.engine_version or version_told(lines, knowledge.forms)
+    found = diagnose(lines, knowledge, engine, version=version)
+    found = replace(found, causes=ask_to_confirm(fleet, found.causes, wanted.wish.inventory.hosts))
+    told = {key: [Line(x.time_s, x.text) for x in log] for key, log in logs.items()}
+    waiting = find_stuck(deployment, processes, told, engine, time.time())
+    return Report(
+        found,
+        len(lines),
+        (*silent, *unexplained(processes, found)),
+        tuple((s, stacks(fleet, s, deployment) if s.late else None) for s in waiting),
+        last_start=not since_s,
+    )
+
+
+def journals(
+    fleet: Hands, units: Iterable[Unit], since_s: float
+) -> tuple[Mapping[tuple[str, str], tuple[LogLine, ...]], tuple[Problem, ...]]:
+    """The lines of each unit, one request a host; and the hosts that did not answer."""
+    probes = {u: Probe("journal", (u.name, "", LINES_AT_MOST, "")) for u in units}
+    asked: dict[str, tuple[Probe, ...]] = {}
+    for unit, probe in probes.items():
+        asked[unit.host] = (*asked.get(unit.host, ()), probe)
+    answers = fleet.ask(asked, within_s=look_within_s)
+    logs: dict[tuple[str, str], tuple[LogLine, ...]] = {}
+    for unit, probe in probes.items():
+        answer = answers[unit.host]
+        journal = answer[probe] if isinstance(answer, Facts) else None
+        if journal is None or isinstance(journal, Unknown):
+            continue
+        entries = journal["entries"]
+        kept = [e for e in entries if e["time"] >= since_s] if since_s else last_start(entries)
+        name = unit.name.removesuffix(".service")
+        logs[unit.host, unit.name] = tuple(
+            LogLine(unit.host, name, e["time"], COLOURS.sub("", e["message"]), unit.owner)
+            for e in kept
+            if e["pid"] == systemd_pid or e["message"].strip()
+        )
+    return logs, tuple(a for a in answers.values() if isinstance(a, Problem))
+
+
+def kernel_since_s(lines: Iterable[LogLine], since_s: float) -> float:
+    """From when on the hosts' own words may matter."""
+    first_s = min((line.time_s for line in lines), default=time.time())
+    return (since_s or first_s) - KERNEL_BEFORE_S
+
+
+def kernels(fleet: Hands, units: Iterable[Unit], since_s: float) -> list[LogLine]:
+    """What the kernels of the units' hosts, and their fabric managers, have said."""
+    words = (*KERNEL_LOG, "-n", str(KERNEL_LINES), "-S", f"@{since_s:.0f}", *KERNEL_FIELDS)
+    probe = Probe("command", (words, CONFIRM_WITHIN_S))
+    answers = fleet.ask({u.host: (probe,) for u in units}, within_s=look_within_s)
+    found: list[LogLine] = []
+    for host, answer in answers.items():
+        if isinstance(answer, Facts) and not isinstance(answer[probe], Unknown):
+            text = str(answer[probe]["stdout"])
+            told = lines_of(text, host=host, unit="kernel", year=1970)
+            found += (replace(line, host=host) for line in told)  # the host's own name for itself may differ
+    return found
+
+
+def ask_to_confirm(fleet: Hands, causes: Sequence[Cause], hosts: Iterable[str]) -> tuple[Cause, ...]:
+    """The first few causes, after their hosts were asked: one request a host."""
+    known = frozenset(hosts)
+    asked: dict[str, tuple[Probe, ...]] = {}
+    probes: dict[int, Probe] = {}
+    for n, cause in enumerate(causes[:CONFIRMED_AT_MOST]):
+        question, host = confirmation(cause), cause.first.line.host
+        if question and host in known:
+            probes[n] = Probe("command", (question[0], CONFIRM_WITHIN_S))
+            asked[host] = (*asked.get(host, ()), probes[n])
+    answers = fleet.ask(asked, within_s=look_within_s) if asked else {}
+    return tuple(
+        with_answer(c, answers.get(c.first.line.host), probes[n]) if n in probes else c
+        for n, c in enumerate(causes)
+    )
+
+
+def with_answer(cause: Cause, answer: Facts | Problem | None, probe: Probe) -> Cause:
+    """The cause as its host's answer leaves it; a command that the host does not have says nothing."""
+    told = answer[probe] if isinstance(answer, Facts) else None
+    question = confirmation(cause)
+    if told is None or isinstance(told, Unknown) or told["exit"] in (None, NO_SUCH_PROGRAM) or not question:
+        return cause
+    return confirmed(cause, found=bool(question[1].search(told["stdout"] + told["stderr"])))
+
+
+def unexplained(processes: Iterable[ProcessState], found: Diagnosis) -> tuple[Problem, ...]:
+    """Processes that are down, in instances of which no line says why."""
+    told = {match.line.instance for cause in found.causes for match in cause.evidence}
+    told |= {effect.match.line.instance for cause in found.causes for effect in cause.effects}
+    return tuple(
+        Problem(
+            f"{p.instance} on {p.host} is {p.active}, and no line of its log is known to say why",
+            where=f"{p.host}, unit {p.unit}",
+            why=p.note or "its log since its last start is empty",
+            do=f"dsv32-launch logs {p.instance}",
+        )
+        for p in processes
+        if p.active in (*DEAD, "unknown") and p.instance not in told
+    )
+
+
+def stacks(fleet: Hands, late: Stuck, deployment: Deployment) -> Stacks:
+    """What each Python process of a unit does at this moment, if there is py-spy."""
+    host, unit = late.process.host, late.process.unit
+    spy = f"{deployment.environment_path}/bin/py-spy"
+    probe = Probe("command", (("sh", "-c", STACKS, "sh", unit, spy), STACKS_WITHIN_S))
+    answer = fleet.ask({host: (probe,)}, within_s=look_within_s + STACKS_WITHIN_S)[host]
+    told = answer[probe] if isinstance(answer, Facts) else None
+    if told and not isinstance(told, Unknown) and told["exit"] == 0 and told["stdout"].strip():
+        return Stacks(told["stdout"])
+    how = f"put py-spy onto {host}, then: py-spy dump --pid $(systemctl show -p MainPID --value {unit})"
+    return Stacks("", how)

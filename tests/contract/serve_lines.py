@@ -1,0 +1,157 @@
+"""Run by a release's own Python: `vllm serve` of many lines in one process, up to where engines start.
+
+stdin: {name: {"words", "environment"}}. stdout: {"snapshot": text, "lines": {name: {"refused": text or null,
+"engines": [...]}}}, an engine being what the release has resolved.
+
+Each line goes through the real parser, its validation, the subcommand's own code and `create_engine_config`.
+The stand-ins are for what this machine is not: scripts/stand_in.py, the hosts' addresses, and the processes
+that the line would start. So nothing is covered that happens in an engine: choice of kernels, loading,
+memory, NCCL; nor whether DeepEP, DeepGEMM and the other compiled companions are there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import io
+import json
+import os
+import runpy
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+SNAPSHOT = Path(__file__).parents[2] / "scripts/snapshot-flags"
+STARTERS = (
+    "vllm.entrypoints.cli.serve.CoreEngineProcManager",
+    "vllm.entrypoints.cli.serve.MultiprocExecutor",
+    "vllm.entrypoints.cli.serve.launch_core_engines",
+    "vllm.v1.engine.core_client.launch_core_engines",
+)
+"""What starts engine processes; it is given all that was resolved."""
+SERVER = "vllm.entrypoints.launchers.api_server.entry"
+SUPERVISOR = "vllm.entrypoints.launchers.dp_supervisor"
+"""Since 0.22: one API server process, SERVER's, for each rank."""
+
+
+class EngineStarts(BaseException):
+    """Everything is resolved: here the release would start processes."""
+
+
+def starts(*given: object, **named: object) -> None:
+    """In place of STARTERS."""
+    raise EngineStarts(next(x for x in (*given, *named.values()) if type(x).__name__ == "VllmConfig"))
+
+
+def bind(listener: socket.socket, address: object) -> None:
+    """In place of `socket.bind`: a free port of this machine, whatever address of the host is asked for."""
+    free = ("127.0.0.1", 0) if listener.family == socket.AF_INET else address
+    super(socket.socket, listener).bind(free)
+
+
+def replace(names: tuple[str, ...], stand_in: object) -> None:
+    """Those of `names` that this release has."""
+    for name in names:
+        module, _, attribute = name.rpartition(".")
+        with contextlib.suppress(ModuleNotFoundError):
+            if hasattr(importlib.import_module(module), attribute):
+                setattr(importlib.import_module(module), attribute, stand_in)
+
+
+@contextlib.contextmanager
+def children_of_supervisor() -> Iterator[list]:
+    """The arguments of each process that a supervisor starts; they end at once."""
+    children: list = []
+
+    def process(*, args: tuple, **_: object) -> SimpleNamespace:
+        def dead() -> bool:
+            return False
+
+        def start() -> None:
+            children.append(args[0])
+
+        return SimpleNamespace(
+            start=start, join=lambda timeout=None: None, is_alive=dead, pid=None, exitcode=1, name=""
+        )
+
+    with contextlib.suppress(ModuleNotFoundError):
+        supervisor = importlib.import_module(SUPERVISOR)
+        supervisor.multiprocessing = SimpleNamespace(get_context=lambda _: SimpleNamespace(Process=process))
+    yield children
+
+
+def serve(parser: object, words: list[str]) -> Iterator[dict]:
+    """Each engine that `vllm serve` with these words would start."""
+    program = importlib.import_module("vllm.entrypoints.cli.serve")
+    arguments = parser.parse_args(words)
+    program.ServeSubcommand().validate(arguments)
+    with children_of_supervisor() as children:
+        try:
+            program.ServeSubcommand.cmd(arguments)
+        except EngineStarts as started:
+            yield resolved(started.args[0])
+            return
+        except (Exception, SystemExit):
+            if not children:  # a supervisor ends with an error: its children are dead, its address not here
+                raise
+    for child in children:
+        try:
+            asyncio.run(importlib.import_module(SERVER).run_server(child))
+        except EngineStarts as started:
+            yield resolved(started.args[0])
+
+
+def resolved(config: object) -> dict:
+    """What the release made of a line."""
+    parallel = config.parallel_config
+    return {
+        "rank": parallel.data_parallel_rank,
+        "local_ranks": parallel.data_parallel_size_local,
+        "ranks": parallel.data_parallel_size,
+        "tensor_parallel": parallel.tensor_parallel_size,
+        "meets_at": parallel.master_addr if parallel.nnodes > 1 else parallel.data_parallel_master_ip,
+        "hosts": parallel.nnodes,
+        "host_rank": parallel.node_rank,
+        "kv_connector": config.kv_transfer_config and config.kv_transfer_config.kv_connector,
+    }
+
+
+def answer(parser: object, line: dict) -> dict:
+    """Why a line is refused, or the engines that it would start."""
+    before, streams, said = dict(os.environ), (sys.stdout, sys.stderr), io.StringIO()
+    os.environ.update(line["environment"])
+    try:
+        with contextlib.redirect_stderr(said):
+            engines = list(serve(parser, line["words"]))
+        return {"refused": None if engines else "it starts nothing", "engines": engines}
+    except SystemExit:
+        return {"refused": said.getvalue().partition("error: ")[2].strip(), "engines": []}
+    except Exception as error:
+        return {"refused": f"{type(error).__name__}: {error}", "engines": []}
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+        sys.stdout, sys.stderr = streams  # which vLLM wraps with each process's name
+
+
+def main() -> None:
+    """Answer what stdin asks. Logs of the release go to stderr."""
+    asked, out = json.load(sys.stdin), os.dup(1)
+    os.dup2(2, 1)
+    sys.path.insert(0, str(SNAPSHOT.parent))
+    snapshot = runpy.run_path(str(SNAPSHOT))
+    parser = snapshot["serve_parser"]()
+    text = snapshot["text"](snapshot["snapshot"](parser))
+    importlib.import_module("vllm.entrypoints.cli.serve")
+    replace(STARTERS, starts)
+    socket.socket.bind = bind
+    lines = {name: answer(parser, line) for name, line in asked.items()}
+    with os.fdopen(out, "w") as stdout:
+        json.dump({"snapshot": text, "lines": lines}, stdout)
+
+
+if __name__ == "__main__":
+    main()

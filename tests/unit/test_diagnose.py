@@ -1,0 +1,232 @@
+"""What a diagnosis does beside matching: silent hangs, confirmations, clocks, broken signature files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from samples import sample
+from typer.testing import CliRunner
+
+from launcher.cli.app import app
+from launcher.cli.diagnosetext import cause_lines, stuck_problem
+from launcher.flows.diagnose import Stacks, ask_to_confirm, of_files, stacks, unexplained
+from launcher.health.diagnose import Diagnosis, diagnose
+from launcher.health.errors import Line
+from launcher.health.matches import version_told
+from launcher.health.state import ProcessState
+from launcher.health.stuck import Stuck, find_stuck
+from launcher.load.data import Data, shipped
+from launcher.load.signatures import read_log_knowledge
+from launcher.model.deployment import Deployment
+from launcher.model.facts import Facts, Probe
+from launcher.model.problem import InputError, Problem
+from launcher.model.profile import Engine
+from launcher.model.signature import LogLine
+from launcher.resolve import resolve
+
+KNOWN = read_log_knowledge(Data((shipped(),)))
+RECORDS = Path(__file__).parent / "data"
+
+
+class OneAnswer:
+    """A fleet whose hosts all give the same answer to any command."""
+
+    def __init__(self, exit: int | None, stdout: str) -> None:
+        self.answer = {"exit": exit, "stdout": stdout, "stderr": "", "seconds": 0.1}
+        self.asked: list[tuple[str, Probe]] = []
+
+    def ask(
+        self, questions: Mapping[str, Sequence[Probe]], *, within_s: float
+    ) -> Mapping[str, Facts | Problem]:
+        self.asked += [(host, probe) for host, probes in questions.items() for probe in probes]
+        return {host: Facts(host, dict.fromkeys(probes, self.answer)) for host, probes in questions.items()}
+
+    def do(self, *words: object, **more: object) -> None:
+        raise AssertionError("a diagnosis changes nothing")
+
+
+@pytest.fixture
+def deployed(tmp_path: Path) -> tuple[Deployment, Engine]:
+    wanted = resolve(sample("prod-2p1d-current", tmp_path))
+    assert wanted.deployment
+    assert wanted.wish.profile.engine
+    return wanted.deployment, wanted.wish.profile.engine
+
+
+def states(deployment: Deployment, *, healthy: bool | None, active: str = "active") -> list[ProcessState]:
+    return [
+        ProcessState(p.instance, p.host, p.unit, active, 1000.0, {}, healthy, ())
+        for i in deployment.instances
+        for p in i.processes
+    ]
+
+
+def logs(deployment: Deployment, behind: str) -> dict[tuple[str, str], Sequence[Line]]:
+    """Every process has loaded its weights after 400 s, but one of decode-0."""
+    told = {}
+    for instance in deployment.instances:
+        for p in instance.processes:
+            lines = [Line(1010.0, "Initializing a V1 LLM engine (v0.33.0) with config")]
+            lines += [Line(1020.0, "Starting to load model x")]
+            if p.host != behind:
+                lines += [Line(1400.0, "Model loading took 40.0 GiB memory and 380 seconds")]
+            told[p.host, p.unit] = lines
+    return told
+
+
+def test_the_process_that_the_others_wait_for_is_named(deployed: tuple[Deployment, Engine]) -> None:
+    deployment, engine = deployed
+    slow = deployment.instance("decode-0").hosts[-1]
+    answering = [s for s in states(deployment, healthy=True) if not s.instance.startswith("decode")]
+    waiting = [s for s in states(deployment, healthy=False) if s.instance.startswith("decode")]
+
+    def found(now_s: float) -> Stuck:
+        (one,) = find_stuck(deployment, [*answering, *waiting], logs(deployment, slow), engine, now_s)
+        return one
+
+    early, late = found(1500.0), found(1020.0 + 1801)
+    assert (early.process.host, early.phase, early.late) == (slow, "weights", False)
+    assert (late.process.host, late.late, late.budget_s) == (slow, True, 1800)
+    assert stuck_problem(early, None).do == "dsv32-launch logs decode-0 --follow"
+    assert "budget 1800 s" in stuck_problem(late, Stacks("", "py-spy")).what
+    assert "for its stacks: py-spy" in stuck_problem(late, Stacks("", "py-spy")).more
+
+
+def test_nothing_is_stuck_when_all_answer_or_one_is_dead(deployed: tuple[Deployment, Engine]) -> None:
+    deployment, engine = deployed
+    for own in (states(deployment, healthy=True), states(deployment, healthy=False, active="failed")):
+        assert find_stuck(deployment, own, {}, engine, 9e9) == ()
+
+
+def test_stacks_are_taken_where_there_is_py_spy_and_else_it_is_said_how(
+    deployed: tuple[Deployment, Engine],
+) -> None:
+    deployment, _ = deployed
+    stuck = Stuck(deployment.instances[0].processes[0], "weights", 1, 1, True, "")
+    assert stacks(OneAnswer(0, "Thread 1 (idle)"), stuck, deployment) == Stacks("Thread 1 (idle)")
+    assert "py-spy dump --pid" in stacks(OneAnswer(127, ""), stuck, deployment).how
+
+
+def test_a_cause_is_confirmed_on_its_host(deployed: tuple[Deployment, Engine]) -> None:
+    _, engine = deployed
+    text = "error while attempting to bind on address ('0.0.0.0', 8000): address already in use"
+    causes = diagnose([LogLine("h2", "dsv32-decode-0", 1.0, text, "decode-0")], KNOWN, engine).causes
+    for stdout, sure in (("LISTEN 0 5 *:8000 *:*", "confirmed"), ("LISTEN 0 5 *:18000 *:*", "not seen now")):
+        fleet = OneAnswer(0, stdout)
+        assert [c.sure for c in ask_to_confirm(fleet, causes, ["h2"])] == [sure]
+        assert [host for host, _ in fleet.asked] == ["h2"]
+    assert [c.sure for c in ask_to_confirm(OneAnswer(127, ""), causes, ["h2"])] == ["matched"]
+    assert [c.sure for c in ask_to_confirm(OneAnswer(0, ""), causes, ["elsewhere"])] == ["matched"]
+
+
+def test_a_dead_process_of_which_no_line_is_known_is_told(deployed: tuple[Deployment, Engine]) -> None:
+    deployment, engine = deployed
+    down = states(deployment, healthy=None, active="failed")[:1]
+    (told,) = unexplained(down, Diagnosis(()))
+    assert told.do == f"dsv32-launch logs {down[0].instance}"
+    line = LogLine(down[0].host, "x", 1.0, "ValueError: who knows", down[0].instance)
+    assert unexplained(down, diagnose([line], KNOWN, engine)) == ()
+
+
+def test_between_hosts_seconds_do_not_tell_which_came_first(deployed: tuple[Deployment, Engine]) -> None:
+    _, engine = deployed
+    two = [
+        LogLine("h1", "dsv32-prefill-0", 100.0, "OSError: [Errno 28] No space left on device", "prefill-0"),
+        LogLine("h2", "dsv32-decode-0", 102.0, "torch.OutOfMemoryError: CUDA out of memory.", "decode-0"),
+    ]
+    first = diagnose(two, KNOWN, engine).causes[0]
+    assert first.close == ("h2",)
+    assert "clocks may differ: h2" in "\n".join(cause_lines(first))
+    apart = [two[0], LogLine("h2", "dsv32-decode-0", 140.0, two[1].text, "decode-0")]
+    assert diagnose(apart, KNOWN, engine).causes[0].close == ()
+
+
+def test_the_release_is_read_from_the_log_where_it_is_told() -> None:
+    line = LogLine(
+        "h", "u", 0.0, "[core.py:116] Initializing a V1 LLM engine (v0.26.0) with config: model='x'"
+    )
+    assert version_told([line], KNOWN.forms) == "0.26.0"
+    other = LogLine(
+        "h", "u", 0.0, "[core.py:116] Initializing a V1 LLM engine (v0.33.0) with config: model='x'"
+    )
+    assert version_told([line, other], KNOWN.forms) == ""
+
+
+@pytest.mark.parametrize("name", ["prefill-ready.log", "decode-deepgemm-warmup.log"])
+def test_a_recorded_start_on_h200_is_nothing_wrong(name: str) -> None:
+    assert not of_files([RECORDS / name], version="", data_dir=None).found
+
+
+def test_a_recorded_death_on_h200_is_told_by_its_cause() -> None:
+    (cause,) = of_files([RECORDS / "prefill-died-at-start.log"], version="", data_dir=None).diagnosis.causes
+    assert cause.signature
+    assert (cause.signature.id, cause.do) == ("no-kv-memory", "dsv32-launch fit --explain")
+    assert [e.match.key for e in cause.effects] == ["engine-start-failed"]
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "last"),
+    [
+        ("prefill-died-at-start.log", 1, "1 cause; 119 lines read"),
+        ("prefill-ready.log", 0, "nothing wrong; 90 lines read"),
+    ],
+)
+def test_the_command_ends_in_a_verdict_and_an_exit_code(name: str, code: int, last: str) -> None:
+    done = CliRunner().invoke(app, ["diagnose", "--from", str(RECORDS / name)])
+    assert (done.exit_code, done.stdout.splitlines()[-1]) == (code, last)
+    told = CliRunner().invoke(app, ["diagnose", "--from", str(RECORDS / name), "--json"])
+    lines = [json.loads(line) for line in told.stdout.splitlines()]
+    assert [line["do"] for line in lines if line["type"] == "cause"] == ["dsv32-launch fit --explain"] * code
+
+
+def test_a_wrong_release_is_refused() -> None:
+    done = CliRunner().invoke(app, ["diagnose", "--from", "x", "--engine-version", "new"])
+    assert isinstance(done.exception, InputError)
+
+
+GOOD = """
+x:
+  patterns: ['one (?P<port>\\d+)']
+  likely: something at {port}
+  do: dsv32-launch up
+  known_from: a run
+  samples: [one 1]
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told", "line"),
+    [
+        ("one (", "one ((", "is no regular expression", 2),
+        ("'one (?P<port>\\d+)'", "'.*'", "is found in every line", 2),
+        ("{port}", "{prot}", "placeholder `{prot}` names nothing", 2),
+        ("x:\n", "X x:\n", "is not lower-case", 2),
+        ("  do:", "  of: [nonsense]\n  do:", "said to come of `nonsense`", 2),
+        ("  do:", "  role: consequence\n  do:", "is a consequence `of` nothing", 2),
+        ("  do:", "  since: soon\n  do:", "expected a release", 2),
+        ("  do:", "  since: 0.2.0\n  until: 0.1.0\n  do:", "never", 2),
+        ("  do:", "  frobnicate: 1\n  do:", "unknown key `frobnicate`", 5),
+    ],
+)
+def test_a_mistake_in_a_signature_is_told_with_its_line(
+    tmp_path: Path, old: str, new: str, told: str, line: int
+) -> None:
+    folder = tmp_path / "configs/signatures"
+    folder.mkdir(parents=True)
+    assert old in GOOD
+    (folder / "own.yaml").write_text(GOOD.replace(old, new))
+    with pytest.raises(InputError) as raised:
+        read_log_knowledge(Data((tmp_path, shipped())))
+    (problem,) = raised.value.problems
+    assert told in problem.what
+    assert problem.where.endswith(f"own.yaml:{line}")
+
+
+def test_a_signature_of_ones_own_is_read(tmp_path: Path) -> None:
+    folder = tmp_path / "configs/signatures"
+    folder.mkdir(parents=True)
+    (folder / "own.yaml").write_text(GOOD)
+    assert "x" in {s.id for s in read_log_knowledge(Data((tmp_path, shipped()))).signatures}
