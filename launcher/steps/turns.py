@@ -85,7 +85,7 @@ def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
         return ()
     serving = any(_runs(s, facts) for s in want.slots)
     before = _state(first, facts)
-    because = _what_differs(first, facts)
+    because = _what_differs(first, facts) if stale else "other routers beside these"
     action = Action.RESTART if serving else Action.START
     shown = "\n".join(d.diff for d in unit.changes(first.unit, facts) if d.diff)
     return (Draft(action, "router", before, f"release {release(want)}", ops, because=because, diff=shown),)

@@ -15,7 +15,7 @@ from launcher.load.schema import fill
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.plan import Draft, Op
 from launcher.model.problem import InputError
-from launcher.steps import KINDS, file, texts, unit
+from launcher.steps import KINDS, file, texts, turns, unit
 
 MANIFEST = json.dumps(
     {
@@ -49,11 +49,19 @@ def answer(kind: str, want: Any, probe: Probe, given: Any) -> Any:
     if "unknown" in given:
         return Unknown(given["unknown"])
     wanted = probe.args[-1] if probe.kind == "path" else REVISION
-    release = unit.release(want) if kind == "unit" else ""
+    release = next((unit.release(u) for u in turns.units_of(want) if u.name == probe.args[0]), "")
     return {
         k: {"WANTED": wanted, "RELEASE": release}.get(v, v) if isinstance(v, str) else v
         for k, v in given.items()
     }
+
+
+def releases(want: Any) -> dict[str, str]:
+    """Placeholder → what it stands for: of a unit its release, of two in turns that of each and of both."""
+    if isinstance(want, turns.Params):
+        a, b = (unit.release(u) for u in turns.units_of(want))
+        return {"RELEASE_A": a, "RELEASE_B": b, "RELEASE": turns.release(want)}
+    return {"RELEASE": unit.release(want) if isinstance(want, unit.Params) else ""}
 
 
 def line(draft: Draft) -> str:
@@ -82,7 +90,7 @@ def test_changes(kind: str, case: Mapping[str, Any]) -> None:
     facts = Facts("h", {p: answer(kind, want, p, a) for p, a in zip(probes, case["answers"], strict=True)})
     drafts = KINDS[kind].changes(want, facts)
     puts = {
-        "RELEASE": unit.release(want) if kind == "unit" else "",
+        **releases(want),
         "REVISION": REVISION[:12],
         "CONTENT": next((p.args[1][:8] for p in probes if p.kind == "path" and len(p.args) > 1), ""),
         "JOB": next((p.args[0] for p in probes if p.kind == "job"), ""),
