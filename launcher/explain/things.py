@@ -36,8 +36,8 @@ def _router_topics(subject: str, known: Known) -> Iterator[Topic]:
     deployment = known.wanted.deployment
     routers = deployment.routers if deployment else ()
     if subject == "router" and routers:
-        hosts = tuple(f"{r.host} {r.slot}" for r in routers)
-        title = f"router on {', '.join(dict.fromkeys(hosts))}"
+        hosts = tuple(_where(r) for r in routers)
+        title = f"router on {', '.join(dict.fromkeys(r.host for r in routers))}"
         yield Topic(f"{title}: ports", tuple(f for r in routers for f in _ports(r, known)))
         command = together(_lines(routers, known))
         yield Topic(f"{title}: command", tuple(_of_some(f, hosts) for f in command))
@@ -131,28 +131,33 @@ def _rank_facts(process: Process) -> Iterator[Fact]:
         yield Fact("value", f"rank {rank.index}", gpus, (process.host,))
 
 
+def _where(owner: Process | RouterProcess) -> str:
+    """`gpu05`; of a router, of which a host has two, `gpu01 a`."""
+    return owner.host if isinstance(owner, Process) else f"{owner.host} {owner.slot}"
+
+
 def _ports(owner: Process | RouterProcess, known: Known) -> Iterator[Fact]:
     for endpoint in owner.endpoints:
         fact = port_fact(Listener(owner, endpoint), known)
-        yield dataclasses.replace(fact, of=(owner.host,))
+        yield dataclasses.replace(fact, of=(_where(owner),))
 
 
 def _lines(owners: tuple[Process, ...] | tuple[RouterProcess, ...], known: Known) -> Iterator[Fact]:
     for owner in owners:
-        yield Fact("value", "", " ".join(owner.command), (owner.host,))
+        yield Fact("value", "", " ".join(owner.command), (_where(owner),))
     for owner in owners:
         yield from (_argument(owner, argument, known) for argument in owner.arguments)
 
 
 def _argument(owner: Process | RouterProcess, argument: Argument, known: Known) -> Fact:
     about = _about(owner, argument.flag.removeprefix("--") or "model", known)
-    return Fact("value", argument.flag, argument.value or "", (owner.host,), argument.source, about)
+    return Fact("value", argument.flag, argument.value or "", (_where(owner),), argument.source, about)
 
 
 def _variables(owner: Process | RouterProcess, known: Known) -> Iterator[Fact]:
     for name, setting in owner.environment.items():
         yield Fact(
-            "value", name, str(setting.value), (owner.host,), setting.source, _about(owner, name, known)
+            "value", name, str(setting.value), (_where(owner),), setting.source, _about(owner, name, known)
         )
 
 

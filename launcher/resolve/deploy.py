@@ -185,4 +185,4 @@ def _listeners(placed: list[Seat], serving: Serving) -> Iterator[tuple[str, str,
             for endpoint in router_endpoints(host, layout, slot):
                 yield f"router {slot}", endpoint.source, endpoint
         front_at = front_endpoint(host, layout)
-        yield "front", front_at.source, front_at
+        yield "router", front_at.source, front_at

@@ -107,7 +107,9 @@ def test_one_rank_over_two_hosts(tmp_path: Path) -> None:
 
 
 def test_the_router_gets_every_api_endpoint(tmp_path: Path) -> None:
-    (router,) = deploy(wish(tmp_path, TWO_HOSTS % "external")).routers
+    router, other = deploy(wish(tmp_path, TWO_HOSTS % "external")).routers
+    assert (router.unit, other.unit) == ("dsv32-router-a.service", "dsv32-router-b.service")
+    assert [e.port for r in (router, other) for e in r.endpoints] == [30000, 29000, 30001, 29001]
     assert [a.value for a in router.arguments if a.flag == "--prefill"] == [
         "http://10.0.0.11:8000",
         "http://10.0.0.12:8000",

@@ -72,7 +72,7 @@ def test_steps_go_by_stage_to_the_hosts_of_their_pools(tmp_path: Path) -> None:
         "agent/shared",
         "last/every",
     ]
-    assert ids(wanted.steps["h08"]) == ["last/unit", "last/every"]
+    assert ids(wanted.steps["h08"]) == ["last/unit[a]", "last/unit[b]", "last/every"]
     assert ids(wanted.steps["h07"]) == ["last/every"]
     unit = wanted.steps["h04"][1]
     assert unit.instance == "decode-0"
