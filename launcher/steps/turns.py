@@ -76,19 +76,21 @@ def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
     now = current(want, facts)
     first = want.slots[0] if now is None else now
     second = next(s for s in want.slots if s is not first)
-    stale = [s for s in want.slots if unit.changes(s.unit, facts)]
-    if now is not None and now in stale and _runs(now, facts):
+    moved = [s for s in want.slots if _moves(s, facts)]
+    if now in moved and _runs(first, facts):
         ops = (*_renew(second, facts), _asked(second), *_choose(second, facts), *_renew(first, facts))
     else:
         ops = (*_renew(first, facts), *_choose(first, facts), *_renew(second, facts))
-    if not ops or (not stale and not file.changes(first.file, facts)):
+    if not ops:
         return ()
-    serving = any(_runs(s, facts) for s in want.slots)
-    before = _state(first, facts)
-    because = _what_differs(first, facts) if stale else "other routers beside these"
-    action = Action.RESTART if serving else Action.START
+    action = Action.UPDATE
+    if moved:
+        action = Action.RESTART if any(_runs(s, facts) for s in want.slots) else Action.START
     shown = "\n".join(d.diff for d in unit.changes(first.unit, facts) if d.diff)
-    return (Draft(action, "router", before, f"release {release(want)}", ops, because=because, diff=shown),)
+    because = _what_differs(first, facts)
+    return (
+        Draft(action, "router", _state(first, facts), f"release {release(want)}", ops, because, diff=shown),
+    )
 
 
 def current(want: Params, facts: Facts) -> Slot | None:
@@ -116,8 +118,14 @@ def units_of(want: object) -> tuple[unit.Params, ...]:
 
 def _renew(slot: Slot, facts: Facts) -> tuple[Op, ...]:
     """The slot as it should be, and ready."""
-    ops = [op for draft in unit.changes(slot.unit, facts) for op in draft.ops]
-    return (*ops, Op("answer", {"url": slot.ready, "within_s": READY_WITHIN_S})) if ops else ()
+    ops = tuple(op for draft in unit.changes(slot.unit, facts) for op in draft.ops)
+    ready = Op("answer", {"url": slot.ready, "within_s": READY_WITHIN_S})
+    return (*ops, ready) if _moves(slot, facts) else ops
+
+
+def _moves(slot: Slot, facts: Facts) -> bool:
+    """Is it to start or to restart? A text that was only edited on disk is just written again."""
+    return any(d.action in (Action.START, Action.RESTART) for d in unit.changes(slot.unit, facts))
 
 
 def _asked(slot: Slot) -> Op:

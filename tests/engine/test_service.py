@@ -16,7 +16,7 @@ from engine_hosts import API_PORT, FRONT_PORT, LEADER, PEER, PREFILL, Ran, Servi
 pytestmark = pytest.mark.engine
 
 PAIRS = {f"prefill-0@{PREFILL} → decode-0@{host}" for host in (LEADER, PEER)}
-DECODE, ROUTER = "dsv32-decode-0.service", "dsv32-router.service"
+DECODE, ROUTER = "dsv32-decode-0.service", "dsv32-router-a.service"
 SETTLE_S = 10
 """Engines publish their counters a second after an answer, and a rank's end is seen by its peers in a few."""
 REPORT_S = 15
@@ -136,9 +136,11 @@ def test_status_shows_every_rank_and_endpoint(serving: Service) -> None:
         assert all(process["ports"].values()), process
     ranks = [r["rank"] for host in (LEADER, PEER) for r in seen["decode-0", host]["ranks"]]
     assert ranks == ["0", "1"]
-    (router,) = status["routers"]
-    assert router["pools"] == {"prefill": [1, 1], "decode": [2, 2]}
-    assert (router["front_answers"], set(router["workers"].values())) == (True, {True})
+    assert [router["reached"] for router in status["routers"]].count(True) == 1
+    for router in status["routers"]:
+        assert router["pools"] == {"prefill": [1, 1], "decode": [2, 2]}
+        assert set(router["workers"].values()) == {True}
+    assert [front["answers"] for front in status["fronts"]] == [True]
 
 
 def test_logs_of_all_hosts_come_in_time_order(serving: Service) -> None:
@@ -209,6 +211,6 @@ def test_down_leaves_only_starts(serving: Service) -> None:
         (PREFILL, "START", "dsv32-prefill-0.service"),
         (LEADER, "START", DECODE),
         (PEER, "START", DECODE),
-        (PREFILL, "START", ROUTER),
+        (PREFILL, "START", "router"),
         (PREFILL, "START", "dsv32-front.service"),
     }

@@ -14,7 +14,8 @@ STRAY = r"printf '[Service]\nExecStart=/bin/sleep infinity\n' >/etc/systemd/syst
 
 
 def pids(stubs: StubFleet) -> dict[str, str]:
-    places = {"prefill-0": ["h01"], "decode-0": ["h02", "h03"], "router": ["h04"], "front": ["h04"]}
+    places = {"prefill-0": ["h01"], "decode-0": ["h02", "h03"], "front": ["h04"]}
+    places |= {"router-a": ["h04"], "router-b": ["h04"]}
     return {f"{n}@{h}": said(stubs.host(h), PID.format(n)) for n, hosts in places.items() for h in hosts}
 
 
@@ -24,7 +25,7 @@ def test_is_shown_and_repaired(stubs: StubFleet) -> None:
     said(stubs.host("h01"), "echo 'D /tmp/mine' >>/etc/tmpfiles.d/dsv32.conf; chmod 700 /nvme/models")
     said(stubs.host("h02"), "systemctl stop dsv32-decode-0")
     said(stubs.host("h03"), f"{STRAY}; systemctl start dsv32-stray")
-    said(stubs.host("h04"), "sed -i s/^RestartSec=1/RestartSec=9/ /etc/systemd/system/dsv32-router.service")
+    said(stubs.host("h04"), "sed -i s/^RestartSec=1/RestartSec=9/ /etc/systemd/system/dsv32-router-a.service")
 
     plan = stubs.plan()
     assert plan.code == 3
@@ -35,7 +36,7 @@ def test_is_shown_and_repaired(stubs: StubFleet) -> None:
         ("h03", "orphan[dsv32-stray.service]", "REMOVE"),
         ("h02", "engine/unit[decode-0]", "START"),
         ("h03", "engine/unit[decode-0]", "RESTART"),
-        ("h04", "router/unit", "UPDATE"),
+        ("h04", "router/units", "UPDATE"),
     ]
     assert shown["h01", "os-base/models", "UPDATE"] == ("folder 0700 root:root", "folder 0755 root:root")
     assert shown["h03", "orphan[dsv32-stray.service]", "REMOVE"] == ("there", "stopped and absent")
@@ -59,16 +60,18 @@ def test_a_unit_that_runs_what_is_no_longer_on_disk(stubs: StubFleet) -> None:
     """Edited, started, and the file put back with its old time: systemd sees no difference."""
     stubs.serve()
     before = pids(stubs)
-    path = "/etc/systemd/system/dsv32-router.service"
+    reached = said(stubs.host("h04"), "head -1 /etc/dsv32/routers.cfg").split()[-1]
+    unit = f"dsv32-router-{reached}"
+    path = f"/etc/systemd/system/{unit}.service"
     script = f"cp -p {path} /tmp/u; sed -i 's/echo [0-9a-f]*/echo other/' {path}; systemctl daemon-reload"
-    said(stubs.host("h04"), f"{script}; systemctl restart dsv32-router; cp -p /tmp/u {path}")
+    said(stubs.host("h04"), f"{script}; systemctl restart {unit}; cp -p /tmp/u {path}")
     plan = stubs.plan()
-    assert plan.changes == [("h04", "router/unit", "RESTART")]
+    assert plan.changes == [("h04", "router/units", "RESTART")]
     assert plan.lines("change")[0]["before"] == "release other"
     assert stubs.up().code == 0
     assert stubs.plan().code == 0
     after = pids(stubs)
-    assert {n for n in after if after[n] != before[n]} == {"router@h04"}
+    assert {n for n in after if after[n] != before[n]} == {f"router-{reached}@h04"}
 
 
 def test_another_setting_restarts_the_whole_instance_and_nothing_else(stubs: StubFleet) -> None:

@@ -54,7 +54,7 @@ def test_at_its_start(stubs: StubFleet, dies: str, first_error: str, ending: str
 
     assert too_few["what"] == "pool decode has 0 of 1 instances, its minimum is 1"
     assert [e["subject"] for e in stubs.events("stage-started")][-1] == "engine", "the router is not switched"
-    assert active(stubs.host("h04"), "dsv32-router") == "inactive"
+    assert active(stubs.host("h04"), "dsv32-router-a") == "inactive"
     assert active(stubs.host("h02"), "dsv32-decode-0") == "inactive", "the rest is stopped"
     assert active(stubs.host("h01"), "dsv32-prefill-0") == "active", "the other instance stays"
     stubs.serve()

@@ -138,4 +138,4 @@ def test_is_named_once_and_harms_no_other(stubs: StubFleet, fault: str) -> None:
         assert said(stubs.host(name), "ls /etc/logrotate.d/dsv32") == "/etc/logrotate.d/dsv32\n"
     assert said(stubs.host("h01"), pid) == before
     assert active(stubs.host("h03"), "dsv32-decode-0") == "active"
-    assert active(stubs.host("h04"), "dsv32-router") == "active"
+    assert active(stubs.host("h04"), "dsv32-router-a") == "active"

@@ -23,7 +23,7 @@ def test_one_pool_takes_the_place_of_two_sides_and_serves_by_itself(stubs: StubF
         "h01": "dsv32-prefill-0",
         "h02": "dsv32-decode-0",
         "h03": "dsv32-decode-1",
-        "h04": "dsv32-router",
+        "h04": "dsv32-router-a",
     }
     states = {host: active(stubs.host(host), unit) for host, unit in units.items()}
     assert states == {"h01": "inactive", "h02": "active", "h03": "active", "h04": "inactive"}

@@ -79,7 +79,7 @@ def test_steps_go_by_stage_to_the_hosts_of_their_pools(tmp_path: Path) -> None:
     assert "--data-parallel-start-rank 1" in unit.want.content
     assert [s.instance for s in wanted.steps["h04"] if s.id != unit.id] == ["", "", ""]
     assert wanted.steps["h08"][0].want.content == "test"
-    assert wanted.steps["h08"][1].want.path == "/srv/h08"
+    assert wanted.steps["h08"][2].want.path == "/srv/h08"
 
 
 def test_a_unit_depends_on_what_it_restarts_on_and_nothing_else(tmp_path: Path) -> None:
