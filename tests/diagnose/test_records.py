@@ -46,6 +46,7 @@ def test_a_killed_process_is_the_cause_of_all_that_five_logs_say() -> None:
     ("name", "signature", "do", "effects"),
     [
         ("kv-too-small", "no-kv-memory", "dsv32-launch fit --explain", {"engine-start-failed", "stopped"}),
+        ("port-taken", "port-in-use-unnamed", "on h03: ss -ltnp", {"ended-with-error", "stopped"}),
         ("bad-flag", "bad-flag-value", "dsv32-launch explain max-num-seqs", {"ended-with-error"}),
     ],
 )
