@@ -43,14 +43,13 @@ def plan(
         from launcher.flows import plan as flow
 
         view = choose(json_lines=json_lines, verbose=verbose)
-        remark = remark_of(wanted, data_dir)
         here = flow.limited(wanted, limit_of(wanted, limit, view).hosts)
         if connections is None:
             planned = flow.plan_offline(here)
         else:
             with connected(wanted, over=connections) as fleet:
                 planned = flow.plan(fleet, here)
-    view.plan(planned, title=title(wanted), remark=remark)
+    view.plan(planned, title=title(wanted), remark=remark_of(wanted, data_dir) if planned else "")
     if offline:
         view.offline(here)
     if out:
@@ -92,12 +91,12 @@ def up(
         from launcher.flows import up as flow
 
         view = choose(json_lines=json_lines, verbose=verbose)
-        remark = remark_of(wanted, data_dir)
         limited = limit_of(wanted, limit, view)
         with Running(wanted.wish, view, flow="up") as run:
             interrupt = Interrupt(run.left)
 
             def approve(planned: Plan) -> bool:
+                remark = remark_of(wanted, data_dir) if planned else ""
                 view.plan(planned, title=title(wanted), remark=remark)
                 if saved_plan is not None:
                     refuse_if_moved(saved_plan, planned, path=str(saved))
@@ -169,7 +168,10 @@ def limit_of(wanted: Wanted, words: str, view: View) -> Limited:
 
 
 def remark_of(wanted: Wanted, data_dir: Path | None) -> str:
-    """What rules warn of, in a line. InputError where they find that it cannot serve: no host is asked."""
+    """What rules warn of, in a line. InputError where they find that it cannot serve.
+
+    Asked where something is to change: reading all rules would be a third of a run that changes nothing.
+    """
     if wanted.deployment is None:
         return ""
     from launcher.cli.findingtext import warning_line
