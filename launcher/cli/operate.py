@@ -44,7 +44,6 @@ def plan(
         from launcher.flows.drained import respecting
 
         view = choose(json_lines=json_lines, verbose=verbose)
-        remark = remark_of(wanted, data_dir)
         hosts = limit_of(wanted, limit, view).hosts
         if connections is None:
             here = flow.limited(wanted, hosts)
@@ -53,6 +52,7 @@ def plan(
             with connected(wanted, over=connections) as fleet:
                 here = flow.limited(respecting(fleet, wanted), hosts)
                 planned = flow.plan(fleet, here)
+    remark = remark_of(wanted, data_dir) if planned else ""
     view.plan(planned, title=title(wanted), remark=remarks(remark, drained_lines(here)))
     if offline:
         view.offline(here)
@@ -96,12 +96,12 @@ def up(
         from launcher.flows.drained import respecting
 
         view = choose(json_lines=json_lines, verbose=verbose)
-        remark = remark_of(wanted, data_dir)
         limited = limit_of(wanted, limit, view)
         with Running(wanted.wish, view, flow="up") as run:
             interrupt = Interrupt(run.left)
 
             def approve(planned: Plan) -> bool:
+                remark = remark_of(wanted, data_dir) if planned else ""
                 view.plan(planned, title=title(wanted), remark=remarks(remark, drained_lines(wanted)))
                 if saved_plan is not None:
                     refuse_if_moved(saved_plan, planned, path=str(saved))
@@ -174,7 +174,10 @@ def limit_of(wanted: Wanted, words: str, view: View) -> Limited:
 
 
 def remark_of(wanted: Wanted, data_dir: Path | None) -> str:
-    """What rules warn of, in a line. InputError where they find that it cannot serve: no host is asked."""
+    """What rules warn of, in a line. InputError where they find that it cannot serve.
+
+    Asked where something is to change: reading all rules would be a third of a run that changes nothing.
+    """
     if wanted.deployment is None:
         return ""
     from launcher.cli.findingtext import warning_line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from launcher.lint import attention, experts, fitting, names, parallel, process, schedule, transfer
+from launcher.lint import attention, experts, fitting, names, parallel, process, refused, schedule, transfer
 from launcher.lint.reading import Quantity
 
 QUANTITIES: Mapping[str, Quantity] = {
@@ -16,4 +16,5 @@ QUANTITIES: Mapping[str, Quantity] = {
     **fitting.QUANTITIES,
     **process.QUANTITIES,
     **names.QUANTITIES,
+    **refused.QUANTITIES,
 }

@@ -69,6 +69,7 @@ def test_what_is_said_of_a_sample_has_no_holes_and_can_be_done(signature: Signat
 
 HOST_PROGRAMS = {
     *(
+        "apt-cache",
         "apt-get",
         "cat",
         "df",

@@ -40,3 +40,21 @@ def test_a_killed_process_is_the_cause_of_all_that_five_logs_say() -> None:
     told = [effect.match.key for effect in cause.effects]
     assert told[0] == "gloo-peer-gone"
     assert {*told} >= {"left-with-its-peer", "router-decode-failed", "front-nobody", "kv-expired"}
+
+
+@pytest.mark.parametrize(
+    ("name", "signature", "do", "effects"),
+    [
+        ("kv-too-small", "no-kv-memory", "dsv32-launch fit --explain", {"engine-start-failed", "stopped"}),
+        ("port-taken", "port-in-use-unnamed", "on h03: ss -ltnp", {"ended-with-error", "stopped"}),
+        ("bad-flag", "bad-flag-value", "dsv32-launch explain max-num-seqs", {"ended-with-error"}),
+    ],
+)
+def test_an_instance_that_does_not_start_is_told_by_its_cause(
+    name: str, signature: str, do: str, effects: set[str]
+) -> None:
+    """The front had no router before, as in every restart: an observer is never the first cause."""
+    first, *others = of(HERE / "records" / name).diagnosis.causes
+    assert (first.first.key, first.do) == (signature, do)
+    assert {effect.match.key for effect in first.effects} >= effects
+    assert {cause.sure for cause in others} <= {"consequence"}

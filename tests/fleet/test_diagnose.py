@@ -51,6 +51,25 @@ def test_a_process_that_somebody_ended(stubs: StubFleet, how: str, first: str) -
     stubs.serve()
 
 
+def test_a_process_that_hangs_in_silence_is_named(stubs: StubFleet) -> None:
+    """Nothing died, no line says anything; it only does not answer."""
+    stubs.serve()
+    said(stubs.host("h03"), f"systemctl kill --signal=STOP {UNIT}")
+    try:
+        done = stubs.run("diagnose", "--json")
+    finally:
+        said(stubs.host("h03"), f"systemctl kill --signal=CONT {UNIT}")
+    assert done.code == 1
+    (hang,) = done.problems
+    assert hang["where"] == f"h03, unit {UNIT}.service"
+    assert hang["what"].startswith("decode-0 waits for its process on h03")
+    assert hang["do"] in (
+        "dsv32-launch logs decode-0 --follow",
+        "dsv32-launch down --limit decode-0 && dsv32-launch up --limit decode-0",
+    )
+    stubs.serve()
+
+
 def test_what_a_run_has_saved_says_the_same_as_the_hosts(stubs: StubFleet) -> None:
     stubs.bare()
     stubs.write(settings={"decode": {"stub-dies": "traceback"}})

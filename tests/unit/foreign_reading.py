@@ -21,7 +21,7 @@ OPTIONS = {
     "headless": SWITCH,
     "port": Option(),
     "max-num-seqs": Option(),
-    "served-model-name": Option(),
+    "served-model-name": Option(words="+"),
     "optimization-level": Option(),
     "compilation-config": Option(short="-cc"),
     "eplb-config": Option(),

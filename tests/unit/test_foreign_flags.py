@@ -155,3 +155,14 @@ def test_a_role_that_is_no_text_is_no_side() -> None:
         """vllm serve m --kv-transfer-config '{"kv_connector": ["a"], "kv_role": ["kv_producer"]}'"""
     )
     assert (launch.pool, launch.disaggregated) == ("", None)
+
+
+def test_a_second_value_belongs_to_no_flag() -> None:
+    reading = read("vllm serve m --port 1 2 --tags a b")
+    assert flags(reading.launches[0]) == {"model": "m", "port": "1", "tags": ["a", "b"]}
+    assert [p.what for p in reading.problems] == ["the word `2` belongs to no flag"]
+
+
+def test_the_first_of_words_that_cannot_be_told_is_the_value_of_the_flag_before_them() -> None:
+    (launch,) = read('if x; then A=(--port 1); else A=(--port 2); fi\nvllm serve m "${A[@]}"').launches
+    assert isinstance(launch.flags["port"].value, Unknown)

@@ -134,6 +134,17 @@ def test_commands_within_commands(text: str, wanted: dict[str, str]) -> None:
     assert variables(launch) == wanted
 
 
+def test_what_a_reader_fills_in_is_no_redirection() -> None:
+    launch = one("vllm serve <model> --port <API port> \\\n  --host 10.0.0.1 -tp 2 >log 2>&1")
+    assert flags(launch) == {
+        "model": "<model>",
+        "port": "<API port>",
+        "host": "10.0.0.1",
+        "tensor-parallel-size": "2",
+    }
+    assert isinstance(launch.flags["model"].value, Unknown)
+
+
 def test_the_release_by_an_image_or_a_pin() -> None:
     assert one("docker run docker.io/vllm/vllm-openai:v0.14.1-x86_64 --model m").version == "0.14.1"
     assert one("docker run lmcache/vllm-openai:v0.3.1 m").version == ""

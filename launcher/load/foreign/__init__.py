@@ -22,7 +22,7 @@ from launcher.load.foreign.marks import clean
 from launcher.load.foreign.shell import MOST, Shell
 from launcher.load.foreign.side import by_name
 from launcher.load.foreign.starts import BEGINS
-from launcher.load.foreign.template import branches, is_template, without_template
+from launcher.load.foreign.template import branches, is_template, without_placeholders, without_template
 from launcher.load.foreign.unit import is_unit, read_unit
 from launcher.model.launch import Launch
 from launcher.model.problem import InputError, Problem
@@ -71,7 +71,7 @@ def read_text(text: str, name: str, *, given: Given, beside: Path | None = None)
     """The text of such a file. `name` is how messages call it; files that it names are read from `beside`."""
     if "\0" in text or len(text) > LARGEST:
         return _nothing(Problem("this is no text file", where=name, do="name a script or manifest"))
-    text = clean(text)
+    text = without_placeholders(clean(text))
     pinned = set(PINNED.findall(text))
     context = Context(name, _reader(beside), given, version=pinned.pop() if len(pinned) == 1 else "")
     problems: list[Problem] = []

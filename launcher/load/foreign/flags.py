@@ -103,6 +103,8 @@ def _groups(
                 flags.more, name = flags.more or arg.text != "--", "" if arg.text == "--" else "?"
         elif _is_open(arg, name, options, full=bool(values) or not (name or serve)):
             flags.more = True
+            if not values and name in options and not options[name].switch:
+                values.append(arg)  # the first of these words is its value
         else:
             values.append(arg)
     yield _Given(name, tuple(values), word)
@@ -156,6 +158,10 @@ def _take(
         off = name.startswith("no-") and name not in options
         _set(flags, name.removeprefix("no-") if off else name, Setting(not off, source))
         for word in rest:
+            _say_stray(word, flags, path)
+    elif len(values) > 1 and name in options and options[name].words in ("", "?"):
+        _set(flags, name, Setting(_json(values[0].text, flags, source, name), source))
+        for word in values[1:]:
             _say_stray(word, flags, path)
     elif len(values) > 1:
         _set(flags, name, Setting([value(w.text) for w in values], source))
@@ -255,7 +261,7 @@ def _config(text: str, shown: str, flags: Flags) -> Document | None:
 
 def _say_stray(word: Word, flags: Flags, path: str) -> None:
     what = f"the word {_shown(word.text)} belongs to no flag"
-    _say(flags, what, f"{path}:{word.line}", do="remove it; a switch takes no value")
+    _say(flags, what, f"{path}:{word.line}", do="remove it; or quote it, if it is part of a value")
 
 
 def _shown(item: Json) -> str:

@@ -1,0 +1,58 @@
+"""Values that the parser of a release does not take: no choice of it, or no number."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+
+from launcher.lint.reading import Quantity, Reading
+from launcher.lint.values import Value, number, shown
+from launcher.model.launch import Unknown
+from launcher.model.profile import Setting
+from launcher.model.snapshot import Option
+from launcher.model.values import Json
+
+
+def refused_values(r: Reading) -> Value:
+    """Flags whose value no parser near the release takes, with what was probably meant."""
+    return r.told(_refused(r))
+
+
+def _refused(r: Reading) -> Iterator[tuple[str, Setting]]:
+    for name, setting in r.launch.flags.items():
+        options = [s.options.get(name) for s in r.snapshots()]
+        known = [option for option in options if option and not option.same_as]
+        # one that some release does not describe may be taken there
+        if not known or len(known) < len(options) or r.beyond() or _open(setting.value):
+            continue
+        if all(_wrong(option, setting.value) for option in known):
+            yield f"--{name} {shown(setting.value)}{_meant(known, setting.value)}", setting
+
+
+def _open(value: Json) -> bool:
+    return isinstance(value, (Unknown, dict)) or (isinstance(value, list) and any(map(_open, value)))
+
+
+def _wrong(option: Option, value: Json) -> bool:
+    if option.switch or value is True:  # without a value it may stand as a file is hard to read
+        return False
+    if isinstance(value, list):
+        return any(_wrong(option, inner) for inner in value)
+    if option.choices:
+        # some parsers fold letters, and `-` into `_`, before they look
+        return _folded(value) not in map(_folded, option.choices)
+    counts = isinstance(option.default, (int, float)) and not isinstance(option.default, bool)
+    return counts and number(value) is None
+
+
+def _folded(value: Json) -> str:
+    return shown(value).lower().replace("-", "_")
+
+
+def _meant(options: Sequence[Option], value: Json) -> str:
+    choices = [choice for option in options for choice in option.choices]
+    near = difflib.get_close_matches(shown(value), choices, n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+QUANTITIES: dict[str, Quantity] = {"refused_values": refused_values}
