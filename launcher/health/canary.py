@@ -107,8 +107,8 @@ def through_router(it: Canary, pairs: Pairs) -> tuple[Pairs, Problem | None]:
     for turn in range(turns_per_pair * len(pairs.seen)):
         if not pairs.unseen:
             break
-        reply = send(it.fleet, front.host, front.url, it.body(turn))
-        if problem := wrong(reply, front.url, front.host):
+        reply = send(it.fleet, front.host, front.own_url, it.body(turn))
+        if problem := wrong(reply, front.own_url, front.host):
             return pairs, problem
         before, moved = settle(it, pairs, before)
         if not moved:

@@ -127,7 +127,7 @@ def router_pages(router: RouterProcess) -> tuple[str, str]:
 
 def front_questions(front: Front, kind: RouterKind) -> tuple[Probe, ...]:
     """All that one look at a front asks its host."""
-    return (Probe("unit", (front.unit,)), get(front.url + kind.ready_path))
+    return (Probe("unit", (front.unit,)), get(front.own_url + kind.ready_path))
 
 
 def api_urls(process: Process) -> tuple[str, ...]:

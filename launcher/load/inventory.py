@@ -41,6 +41,7 @@ def make_inventory(
         pools=pools,
         settings={str(scope): settings for scope, settings in file.settings.items()},
         environment={str(scope): settings for scope, settings in file.environment.items()},
+        front=file.front,
         secrets=file.secrets,
         accept=file.accept,
         path=document.path,

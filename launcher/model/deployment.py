@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Literal, TypeAlias
 
-from launcher.model.inventory import Paths
+from launcher.model.inventory import FrontSettings, Paths
 from launcher.model.profile import EnginePool, Setting, Style
 
 Slot: TypeAlias = Literal["a", "b"]
@@ -139,11 +139,18 @@ class Front:
     host: str
     unit: str
     endpoint: Endpoint
+    settings: FrontSettings
 
     @property
     def url(self) -> str:
         """Where users come in."""
-        return self.endpoint.urls()[0]
+        url = self.endpoint.urls()[0]
+        return url.replace("http:", "https:", 1) if self.settings.certificate else url
+
+    @property
+    def own_url(self) -> str:
+        """Where it is asked from its own host, without key and TLS."""
+        return f"http://127.0.0.1:{self.endpoint.port}" if self.settings.closed else self.url
 
 
 @dataclass(frozen=True, slots=True)

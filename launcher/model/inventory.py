@@ -77,6 +77,21 @@ class Paths:
 
 
 @dataclass(frozen=True, slots=True)
+class FrontSettings:
+    """What users meet at the front."""
+
+    api_key: str = ""
+    """Name of the secret that users must send, as `Authorization: Bearer KEY`; empty: none is asked for."""
+    certificate: str = ""
+    """Name of the secret with certificate chain and private key in PEM, in this order; empty: no TLS."""
+
+    @property
+    def closed(self) -> bool:
+        """Users need what the launcher's own questions do without: these go to the host's loopback."""
+        return bool(self.api_key or self.certificate)
+
+
+@dataclass(frozen=True, slots=True)
 class Inventory:
     """One fleet, as its user describes it."""
 
@@ -92,6 +107,7 @@ class Inventory:
     pools: Mapping[PoolName, Pool] = field(default_factory=dict)
     settings: SettingsByPool = field(default_factory=dict)
     environment: SettingsByPool = field(default_factory=dict)
+    front: FrontSettings = field(default_factory=FrontSettings)
     secrets: Mapping[str, Setting] = field(default_factory=dict)
     """Secret name → where its value comes from: `env:NAME`, `file:PATH` or `command:WORDS`."""
     accept: Mapping[str, Setting] = field(default_factory=dict)

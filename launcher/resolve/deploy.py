@@ -47,7 +47,7 @@ def deploy(wish: Wish, drained: tuple[Drained, ...] = ()) -> Deployment:
         paths=serving.inventory.paths,
         instances=instances,
         routers=tuple(r for of in _routed(serving) for r in router_processes(*of, workers, serving)),
-        fronts=tuple(front(*of) for of in _routed(serving)),
+        fronts=tuple(front(*of, serving) for of in _routed(serving)),
         drained=tuple(d for d in drained if d.instance in {i.name for i in instances}),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from launcher.load.schema import Place, fill, near
@@ -260,7 +261,14 @@ def _shared_values(wish: Wish, deployment: Deployment | None) -> dict[str, objec
         "engine": profile.engine,
         "layout": profile.layout,
         "deployment": deployment,
+        "secret": partial(_revealed, wish),
     }
+
+
+def _revealed(wish: Wish, name: str) -> str:
+    """A secret's value, for the content of a `file` step with `secret: true`. Empty where no name is given,
+    and where secrets are not opened because no host is asked."""
+    return wish.secrets[name].reveal() if name in wish.secrets else ""
 
 
 def _pools_of(host: Host, wish: Wish) -> set[PoolName]:

@@ -39,9 +39,10 @@ def router_processes(
         )
 
 
-def front(host: Host, layout: RouterLayout) -> Front:
+def front(host: Host, layout: RouterLayout, serving: Serving) -> Front:
     """The front of one host."""
-    return Front(host.name, "dsv32-front.service", front_endpoint(host, layout))
+    endpoint = front_endpoint(host, layout)
+    return Front(host.name, "dsv32-front.service", endpoint, serving.inventory.front)
 
 
 def _listening(host: Host, layout: RouterLayout, slot: Slot) -> dict[str, Setting]:

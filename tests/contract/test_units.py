@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from releases import deployments
 
-from launcher.steps.unit import Params, unit_file
+from launcher.steps.turns import units_of
+from launcher.steps.unit import unit_file
 
 MACHINE = Path("/lib/systemd/system")
 pytestmark = [
@@ -52,9 +53,10 @@ def test_it_reads_every_unit(tmp_path: Path) -> None:
     (tmp_path / "inventories").mkdir()
     for _, wanted in deployments(tmp_path):
         for step in (step for steps in wanted.steps.values() for step in steps):
-            if isinstance(step.want, Params) and (file := unit_file(step.want)) and step.want.content:
-                texts.setdefault(file.content, step.want.name)
-    kinds = {re.sub(r"(-\d+)?\.service$", "", name) for name in texts.values()}
+            for unit in units_of(step.want):
+                if (file := unit_file(unit)) and unit.content:
+                    texts.setdefault(str(file.content), unit.name)
+    kinds = {re.sub(r"(-\d+|-[ab])?\.service$", "", name) for name in texts.values()}
     assert kinds == {"dsv32-prefill", "dsv32-decode", "dsv32-router", "dsv32-front"}
     # the same unit differs from host to host: each text is a file of its own here
     units = [(f"{n}-{name}", text) for n, (text, name) in enumerate(texts.items())]

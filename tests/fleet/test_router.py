@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ssl
+import subprocess
 import time
+import urllib.error
+import urllib.request
 
 import pytest
 from routed_fleet import POOLS, RoutedFleet
@@ -102,3 +106,44 @@ def test_a_router_that_cannot_serve_is_never_reached(routed: RoutedFleet) -> Non
     assert done.code == 1
     assert routed.reached() == first
     assert not load.failed
+
+
+def test_users_need_a_key_and_meet_a_certificate(routed: RoutedFleet) -> None:
+    key, pem = "a-key-that-nobody-else-has", routed.folder / "front.pem"
+    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=front", "-days", "2"]
+    made = subprocess.run([*words, "-keyout", "-"], capture_output=True, check=True, text=True)
+    pem.write_text(made.stdout)
+    pem.chmod(0o600)
+    sources = {"key": "env:FRONT_KEY", "pem": f"file:{pem}"}
+    routed.inventory(front={"api_key": "key", "certificate": "pem"}, secrets=sources)
+    done = routed.up(FRONT_KEY=key)
+    assert done.code == 0, done.stdout
+    assert routed.run("status", FRONT_KEY=key).code == 0
+    assert routed.run("plan", FRONT_KEY=key).code == 0
+
+    assert asked(routed, {}) == 401
+    assert asked(routed, {"Authorization": f"Bearer {key}x"}) == 401
+    assert asked(routed, {"Authorization": f"Bearer {key}"}) == 200
+    modes = said(routed.host("h04"), "stat -c %a /etc/dsv32/front.keys /etc/dsv32/front.pem")
+    assert modes == "600\n600\n"
+    secret = pem.read_text().splitlines()[3]
+    shown = "".join(p.read_text() for p in routed.folder.rglob("*") if p.is_file() and p != pem)
+    on_host = said(routed.host("h04"), "cat /etc/dsv32/*.cfg /var/log/dsv32/*.jsonl; journalctl -o cat")
+    for text in (shown, done.stdout, on_host):
+        assert key not in text
+        assert secret not in text
+
+
+def asked(routed: RoutedFleet, headers: dict[str, str]) -> int:
+    """The status of a completion over TLS."""
+    address, port = routed.entrance
+    body = b'{"model": "tiny", "prompt": [1, 2], "max_tokens": 1}'
+    told = {"Content-Type": "application/json", **headers}
+    request = urllib.request.Request(f"https://{address}:{port}/v1/completions", body, told)
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    try:
+        with urllib.request.urlopen(request, timeout=30, context=trusting) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
