@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -17,6 +18,7 @@ from launcher.health.state import (
 )
 from launcher.model.deployment import Deployment
 from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.hold import HOLD, TIME, Hold, holds_in
 from launcher.model.problem import Problem
 from launcher.model.profile import Engine, RouterKind
 from launcher.model.wish import Wanted
@@ -33,6 +35,8 @@ class Status:
     cluster: str
     processes: tuple[ProcessState, ...]
     routers: tuple[RouterState, ...]
+    holds: tuple[Hold, ...] = ()
+    """Who keeps hosts from other people's runs."""
 
     @property
     def serving(self) -> bool:
@@ -59,7 +63,9 @@ def status(fleet: Hands, wanted: Wanted, deployment: Deployment) -> Status:
         )
         for r in deployment.routers
     )
-    return Status(deployment.cluster, with_reasons(fleet, processes, profile.engine), routers)
+    told = with_reasons(fleet, processes, profile.engine)
+    now = time.strftime(TIME, time.gmtime())
+    return Status(deployment.cluster, told, routers, holds=holds_in(answers.values(), now))
 
 
 def questions(deployment: Deployment, engine: Engine, router: RouterKind) -> Mapping[str, tuple[Probe, ...]]:
@@ -70,7 +76,7 @@ def questions(deployment: Deployment, engine: Engine, router: RouterKind) -> Map
             asked.setdefault(process.host, {}).update(dict.fromkeys(process_questions(process, engine)))
     for r in deployment.routers:
         asked.setdefault(r.host, {}).update(dict.fromkeys(router_questions(r, router)))
-    return {host: tuple(probes) for host, probes in asked.items()}
+    return {host: (*probes, HOLD) for host, probes in asked.items()}
 
 
 def answered(answer: Facts | Problem, host: str, asked: tuple[Probe, ...]) -> Facts:
