@@ -9,10 +9,11 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from launcher import __version__
-from launcher.cli import diagnosing, drain, files, fitting, inventories, look, operate
+from launcher.cli import diagnosing, drain, files, fitting, holding, inventories, look, operate
 from launcher.cli.words import EXIT_CODES
 
 EVERY_DAY = "every day"
+KEEP = "who does what"
 LOOK_INSIDE = "look inside"
 PREPARE = "prepare"
 
@@ -64,17 +65,9 @@ def common(
 
 
 for panel, commands in {
-    EVERY_DAY: (
-        operate.plan,
-        operate.up,
-        look.status,
-        diagnosing.diagnose,
-        look.logs,
-        drain.drain,
-        drain.undrain,
-        operate.down,
-    ),
-    LOOK_INSIDE: (look.check, look.explain, look.runs, diagnosing.bundle),
+    EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
+    KEEP: (drain.drain, drain.undrain, holding.lock, holding.unlock, holding.audit, look.runs),
+    LOOK_INSIDE: (look.check, look.explain, diagnosing.bundle),
     PREPARE: (inventories.init, files.lint, fitting.fit, fitting.predict, inventories.inventory),
 }.items():
     for command in commands:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -87,16 +86,18 @@ def connected(
     *,
     over: Connections | None = None,
     run_id: str = "looking",
+    why: str = "",
     lock: Collection[str] = (),
 ) -> Iterator[Fleet]:
-    """The fleet, `over` connections or connected when first asked; LockedError where another run holds a host
-    of `lock`.
+    """The fleet, `over` connections or connected when first asked; LockedError where another run or person
+    holds a host of `lock`.
 
     Without `lock` nothing is changed, and ctrl-C ends it at once.
     """
+    from launcher.record.person import person
     from launcher.remote.fleet import Fleet
 
-    own = Fleet(wanted.wish, runs_as=getpass.getuser(), run_id=run_id, connections=over)
+    own = Fleet(wanted.wish, runs_as=person(os.environ), run_id=run_id, why=why, connections=over)
     with nullcontext(own) if over else own as fleet:
         if lock:
             fleet.lock(lock)

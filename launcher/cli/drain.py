@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import getpass
+import os
 from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from launcher.cli.options import DataDir, InventoryOption, JsonLines, Yes
+from launcher.cli.options import DataDir, InventoryOption, JsonLines, Why, Yes
 from launcher.model.deployment import Drained
 from launcher.model.problem import Exit, InputError, Problem
 
@@ -25,9 +25,7 @@ Target = Annotated[str, typer.Argument(metavar="INSTANCE", help="An instance, as
 
 def drain(
     target: Target,
-    why: Annotated[
-        str, typer.Option("--why", "-m", metavar="TEXT", help="Why; others see it.", show_default=False)
-    ] = "",
+    why: Why = "",
     inventory: InventoryOption = None,
     below_minimum: Annotated[
         bool, typer.Option("--below-minimum", help="Even if its pool has too few others that serve.")
@@ -46,6 +44,7 @@ def drain(
     from launcher.cli.output import choose
     from launcher.cli.running import Running
     from launcher.flows import drain as flow
+    from launcher.record import person
 
     if not why.strip():
         raise InputError(Problem("no reason is given", "--why", do=f'drain {target} -m "what it is for"'))
@@ -54,10 +53,10 @@ def drain(
     wanted = read_wanted(inventory, data_dir)
     instance = flow.instance_of(deployment_of(wanted), target)
     when = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    entry = Drained(target, getpass.getuser(), when, why.strip())
-    with Running(wanted.wish, view, flow="drain") as run:
+    entry = Drained(target, person(os.environ), when, why.strip())
+    with Running(wanted.wish, view, flow="drain", why=why) as run:
         interrupt = Interrupt(run.left)
-        with connected(wanted, run_id=run.id, lock=routing(wanted)) as fleet:
+        with connected(wanted, run_id=run.id, why=why, lock=routing(wanted)) as fleet:
             drained = flow.drained_too(fleet, wanted, entry, below_minimum=below_minimum)
             here = flow.of_routers(wanted, drained)
             approve = approval(run, view, here, yes=yes, begin=interrupt.changes_begin)
@@ -79,6 +78,7 @@ def drain(
 
 def undrain(
     target: Target,
+    why: Why = "",
     inventory: InventoryOption = None,
     yes: Yes = False,
     data_dir: DataDir = None,
@@ -97,9 +97,9 @@ def undrain(
     view = choose(json_lines=json_lines)
     wanted = read_wanted(inventory, data_dir)
     flow.instance_of(deployment_of(wanted), target)
-    with Running(wanted.wish, view, flow="undrain") as run:
+    with Running(wanted.wish, view, flow="undrain", why=why) as run:
         interrupt = Interrupt(run.left)
-        with connected(wanted, run_id=run.id, lock=routing(wanted)) as fleet:
+        with connected(wanted, run_id=run.id, why=why, lock=routing(wanted)) as fleet:
             drained = tuple(d for d in drained_on(fleet, wanted) if d.instance != target)
             here = flow.of_routers(wanted, drained)
             approve = approval(run, view, here, yes=yes, begin=interrupt.changes_begin)

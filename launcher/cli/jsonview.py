@@ -35,6 +35,7 @@ class JsonView:
             {
                 "title": title,
                 "remark": remark,
+                "holds": plan.holds,
                 "digest": plan.digest,
                 "changes": len(plan.changes),
                 "unreached": {host: problem.what for host, problem in plan.unreached.items()},

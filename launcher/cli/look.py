@@ -173,7 +173,8 @@ def runs(
         view.result("run", story, story.text())
         return
     for run in flow.list_runs(os.environ):
-        view.result("run", run, f"{run.id:<30}  {run.cluster:<12}  {run.who:<10}  {run.result}")
+        told = f"{run.id:<30}  {run.cluster:<12}  {run.who:<10}  {run.result}"
+        view.result("run", run, told + (f"  ({run.why})" if run.why else ""))
 
 
 def line_of(entry: Entry) -> str:

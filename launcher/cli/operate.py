@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from launcher.cli.options import DataDir, InventoryArgument, JsonLines, Limit, Verbose, Yes
+from launcher.cli.options import DataDir, InventoryArgument, JsonLines, Limit, Verbose, Why, Yes
 from launcher.model.problem import Exit, InputError, Problem
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ def up(
         ),
     ] = None,
     limit: Limit = "",
+    why: Why = "",
     yes: Yes = False,
     data_dir: DataDir = None,
     json_lines: JsonLines = False,
@@ -97,7 +98,7 @@ def up(
 
         view = choose(json_lines=json_lines, verbose=verbose)
         limited = limit_of(wanted, limit, view)
-        with Running(wanted.wish, view, flow="up") as run:
+        with Running(wanted.wish, view, flow="up", why=why) as run:
             interrupt = Interrupt(run.left)
 
             def approve(planned: Plan) -> bool:
@@ -111,7 +112,7 @@ def up(
                 interrupt.changes_begin()
                 return True
 
-            with connected(wanted, over=connections, run_id=run.id, lock=limited.hosts) as fleet:
+            with connected(wanted, over=connections, run_id=run.id, why=why, lock=limited.hosts) as fleet:
                 wanted = respecting(fleet, wanted)
                 about = flow.Run(run.id, run.listen, run.journal.save_log, interrupt)
                 result = flow.up(fleet, wanted, limited, approve, about)
@@ -127,6 +128,7 @@ def up(
 def down(
     inventory: InventoryArgument = None,
     limit: Limit = "",
+    why: Why = "",
     yes: Yes = False,
     data_dir: DataDir = None,
     json_lines: JsonLines = False,
@@ -143,9 +145,9 @@ def down(
     wanted = read_wanted(inventory, data_dir)
     limited = limit_of(wanted, limit, view)
     approval_possible(yes=yes)
-    with Running(wanted.wish, view, flow="down") as run:
+    with Running(wanted.wish, view, flow="down", why=why) as run:
         interrupt = Interrupt(run.left)
-        with connected(wanted, run_id=run.id, lock=limited.hosts) as fleet:
+        with connected(wanted, run_id=run.id, why=why, lock=limited.hosts) as fleet:
             waves = flow.units_to_stop(wanted, limited)
             planned = flow.plan_down(fleet, wanted, waves)
             view.plan(planned, title=title(wanted))

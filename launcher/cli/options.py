@@ -33,6 +33,10 @@ DataDir: TypeAlias = Annotated[
     ),
 ]
 Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Why: TypeAlias = Annotated[
+    str,
+    typer.Option("--why", "-m", metavar="TEXT", help="What it is for; kept with it.", show_default=False),
+]
 Verbose: TypeAlias = Annotated[
     int,
     typer.Option(

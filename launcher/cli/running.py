@@ -28,8 +28,8 @@ class BugInRunError(Exception):
 class Running:
     """Tells the journal and the view of each event, and ends the journal."""
 
-    def __init__(self, wish: Wish, view: View, *, flow: str) -> None:
-        """Opens the run's folder."""
+    def __init__(self, wish: Wish, view: View, *, flow: str, why: str = "") -> None:
+        """Opens the run's folder; `why`: what it is for."""
         self._view: View | None = view
         self._exit_code = Exit.DONE
         self._problems: Sequence[Problem] = ()
@@ -39,6 +39,7 @@ class Running:
             cluster=wish.inventory.cluster,
             argv=sys.argv[1:],
             data_digest=wish.data_digest,
+            why=why,
             secrets=wish.secrets.values(),
         )
 

@@ -32,8 +32,9 @@ def process_rows(status: Status) -> Iterator[Row]:
 
 
 def notes(status: Status) -> Iterator[str]:
-    """Why a process is not up, as far as its host or its log tells."""
+    """Why a process is not up, as far as its host or its log tells; who holds hosts."""
     yield from (f"{p.instance} on {p.host}: {p.note}" for p in status.processes if p.note)
+    yield from (str(hold) for hold in status.holds)
 
 
 def state(process: ProcessState) -> str:

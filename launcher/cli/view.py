@@ -75,6 +75,8 @@ class TextView:
     def plan(self, plan: Plan, *, title: str, remark: str = "") -> None:
         """Stage by stage: hosts, mark, step, before → after, and the line that asks for it."""
         self._out.print(title, style="bold")
+        for hold in plan.holds:
+            self._out.print(Text(str(hold), style="yellow"))
         if remark:
             self._out.print(Text(remark, style="yellow"))
         for section in sections(plan):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from launcher.execute.hands import Hands
 from launcher.execute.orphans import UNITS_OF_OURS
 from launcher.model.facts import Facts, Probe
+from launcher.model.hold import HOLD
 from launcher.model.problem import Problem
 from launcher.model.role import Step
 from launcher.model.wish import Wanted
@@ -40,8 +41,8 @@ def observe(fleet: Hands, wanted: Wanted, hosts: Iterable[str] | None = None) ->
 
 
 def questions_of(steps: Iterable[Step]) -> tuple[Probe, ...]:
-    """The probes of one host's steps, each once, and the one for units that no step names any more."""
-    return tuple(dict.fromkeys([*probes_of(steps), UNITS_OF_OURS]))
+    """The probes of one host's steps, each once; for units that no step names any more; who holds it."""
+    return tuple(dict.fromkeys([*probes_of(steps), UNITS_OF_OURS, HOLD]))
 
 
 def probes_of(steps: Iterable[Step]) -> tuple[Probe, ...]:

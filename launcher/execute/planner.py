@@ -10,6 +10,7 @@ from typing import Any
 from launcher.execute.observe import Observed
 from launcher.execute.orphans import orphans
 from launcher.model.facts import Facts, Unknown
+from launcher.model.hold import HOLD
 from launcher.model.plan import Action, Change, Draft, Plan
 from launcher.model.role import STAGES, Step
 from launcher.model.wish import Wanted
@@ -69,8 +70,8 @@ def broken_instances(wanted: Wanted, hosts: Iterable[str]) -> dict[str, str]:
 
 
 def facts_digest(facts: Facts) -> str:
-    """sha256 over one host's answers, but for what moves by itself."""
-    rows = [[p.kind, p.args, _lasting(p.kind, answer)] for p, answer in facts.items()]
+    """sha256 over one host's answers, but for what moves by itself, and for who holds it."""
+    rows = [[p.kind, p.args, _lasting(p.kind, answer)] for p, answer in facts.items() if p != HOLD]
     text = json.dumps(rows, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -9,13 +10,16 @@ from launcher.execute.hands import Hands
 from launcher.execute.observe import Observed, observe, questions_of
 from launcher.execute.planner import make_plan
 from launcher.model.facts import Facts, Unknown
+from launcher.model.hold import TIME, holds_in
 from launcher.model.plan import Plan
 from launcher.model.wish import Wanted
 
 
 def plan(fleet: Hands, wanted: Wanted) -> Plan:
     """Ask every host all its questions once, and compare."""
-    return make_plan(wanted, observe(fleet, wanted))
+    observed = observe(fleet, wanted)
+    now = time.strftime(TIME, time.gmtime())
+    return replace(make_plan(wanted, observed), holds=holds_in(observed.facts.values(), now))
 
 
 def plan_offline(wanted: Wanted) -> Plan:

@@ -18,13 +18,14 @@ class RunLine:
     who: str
     started: str
     result: str
+    why: str
 
 
 def list_runs(environment: Mapping[str, str], *, cluster: str = "") -> tuple[RunLine, ...]:
     """Runs of a cluster, or of all, newest first."""
     found = reversed(read_runs(runs_folder(environment)))
     return tuple(
-        RunLine(run["id"], run["cluster"], run["who"], run["started"], result_of(run))
+        RunLine(run["id"], run["cluster"], run["who"], run["started"], result_of(run), run.get("why", ""))
         for run in found
         if cluster in ("", run["cluster"])
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -20,6 +21,7 @@ from launcher.health.state import (
 )
 from launcher.model.deployment import Deployment, Drained
 from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.hold import HOLD, TIME, Hold, holds_in
 from launcher.model.problem import Problem
 from launcher.model.profile import Engine, RouterKind
 from launcher.model.wish import Wanted
@@ -38,6 +40,8 @@ class Status:
     routers: tuple[RouterState, ...]
     fronts: tuple[FrontState, ...] = ()
     drained: tuple[Drained, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    """Who keeps hosts from other people's runs."""
 
     @property
     def serving(self) -> bool:
@@ -68,7 +72,9 @@ def status(fleet: Hands, wanted: Wanted, deployment: Deployment) -> Status:
         for f in deployment.fronts
     )
     told = with_reasons(fleet, processes, profile.engine)
-    return Status(deployment.cluster, told, routers, fronts, deployment.drained)
+    now = time.strftime(TIME, time.gmtime())
+    holds = holds_in(answers.values(), now)
+    return Status(deployment.cluster, told, routers, fronts, deployment.drained, holds)
 
 
 def questions(deployment: Deployment, engine: Engine, router: RouterKind) -> Mapping[str, tuple[Probe, ...]]:
@@ -81,7 +87,7 @@ def questions(deployment: Deployment, engine: Engine, router: RouterKind) -> Map
         asked.setdefault(r.host, {}).update(dict.fromkeys(router_questions(r)))
     for f in deployment.fronts:
         asked.setdefault(f.host, {}).update(dict.fromkeys(front_questions(f, router)))
-    return {host: tuple(probes) for host, probes in asked.items()}
+    return {host: (*probes, HOLD) for host, probes in asked.items()}
 
 
 def answered(answer: Facts | Problem, host: str, asked: tuple[Probe, ...]) -> Facts:

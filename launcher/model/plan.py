@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from launcher.model.hold import Hold
 from launcher.model.problem import Problem
 from launcher.model.role import STAGES, Stage
 
@@ -84,6 +85,8 @@ class Plan:
     data_digest: str
     unreached: Mapping[str, Problem] = field(default_factory=dict)
     """Host → what kept it from being observed; nothing is planned there."""
+    holds: tuple[Hold, ...] = ()
+    """Who keeps hosts from other people's runs; no part of the digest."""
 
     def __bool__(self) -> bool:
         return bool(self.changes)

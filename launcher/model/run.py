@@ -57,6 +57,8 @@ class RunRecord:
     data_digest: str
     started: str
     """UTC, ISO 8601."""
+    why: str = ""
+    """What it was for, if that was said."""
     ended: str = ""
     """Empty: it runs, or its controller was killed."""
     exit_code: int | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
 import platform
@@ -19,6 +18,7 @@ from launcher.model.plan import Plan
 from launcher.model.problem import InputError, Problem
 from launcher.model.run import Event, RunRecord
 from launcher.model.secret import Secret
+from launcher.record.person import person
 from launcher.record.plans import FORMAT, plan_document
 from launcher.record.redact import without_secrets
 from launcher.record.report import report
@@ -82,6 +82,7 @@ def open_journal(
     cluster: str,
     argv: Sequence[str],
     data_digest: str,
+    why: str = "",
     secrets: Iterable[Secret] = (),
 ) -> Journal:
     """A new run's folder; two runs of one second get names of their own."""
@@ -106,12 +107,13 @@ def open_journal(
         id=name,
         flow=flow,
         cluster=cluster,
-        who=getpass.getuser(),
+        who=person(os.environ),
         where_from=socket.gethostname() + (f" (from {came_from})" if came_from else ""),
         argv=tuple(argv),
         versions={"dsv32-launch": __version__, "python": platform.python_version()},
         data_digest=data_digest,
         started=utc_now(),
+        why=why,
     )
     return Journal(runs / name, run, secrets)
 

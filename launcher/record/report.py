@@ -33,6 +33,7 @@ def _head(run: Document) -> list[str]:
         f"- result: {result_of(run)}",
         f"- cluster: {run['cluster']}",
         f"- by: {run['who']} on {run['where_from']}",
+        *([f"- why: {run['why']}"] if run.get("why") else []),
         f"- command: `{' '.join(run['argv'])}`",
         f"- time: {run['started']} to {run['ended'] or '-'}",
         f"- with: {versions}, data {run['data_digest'][:12]}",

@@ -268,11 +268,14 @@ class Probes:
     def read(self, path: str, max_bytes: int) -> dict[str, Any]:
         try:
             with open(path, "rb") as file:
-                content = file.read(max_bytes + 1)
+                if max_bytes < 0 and os.fstat(file.fileno()).st_size > -max_bytes:
+                    file.seek(max_bytes, os.SEEK_END)
+                    return {"text": file.read().decode("utf-8", "replace"), "truncated": True}
+                content = file.read(abs(max_bytes) + 1)
         except (FileNotFoundError, NotADirectoryError):
             return {"absent": True}
-        cut = {"truncated": True} if len(content) > max_bytes else {}
-        return {"text": content[:max_bytes].decode("utf-8", "replace"), **cut}
+        cut = {"truncated": True} if len(content) > abs(max_bytes) else {}
+        return {"text": content[: abs(max_bytes)].decode("utf-8", "replace"), **cut}
 
     def unit(self, name: str) -> dict[str, Any]:
         shown = self._show(name)
@@ -561,11 +564,12 @@ class Agent:
 
     def reply(self, frame: dict[str, Any], blobs: dict[str, bytes]) -> dict[str, Any]:
         """The answer to one request."""
+        if "do" in frame:
+            return {"results": self.do(frame, blobs)}
+        reply = self.lock(frame["lock"]) if "lock" in frame else {}
         if "ask" in frame:
-            return Probes(frame["ask"], self.runner, self.root).answer()
-        if "lock" in frame:
-            return self.lock(frame["lock"])
-        return {"results": self.do(frame, blobs)}
+            reply.update(Probes(frame["ask"], self.runner, self.root).answer())
+        return reply
 
     def do(self, frame: dict[str, Any], blobs: dict[str, bytes]) -> list[dict[str, Any]]:
         """Op after op, up to the first that is not done."""

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.hold import HOLD, TIME, hold_in
 from launcher.model.plan import Op
 from launcher.model.problem import LauncherError, LockedError, Problem
 from launcher.model.run import Event, Listener
@@ -50,15 +51,24 @@ class Fleet:
     """The hosts of one wish, for one run. Connections open when first needed, one for each host."""
 
     def __init__(
-        self, wish: Wish, *, runs_as: str, run_id: str, connections: Connections | None = None
+        self,
+        wish: Wish,
+        *,
+        runs_as: str,
+        run_id: str,
+        why: str = "",
+        connections: Connections | None = None,
     ) -> None:
-        """`runs_as` is who it is, for people; `run_id` names the run in the hosts' records and locks.
+        """`runs_as` is who it is, for people; `run_id` names the run, and `why` says what it is for, in the
+        hosts' records and locks.
 
         `connections` that were entered before are left to whoever did; without, the fleet is to be entered.
         """
         self._settings = wish.inventory.ssh
         self.connections = connections or Connections(wish)
         self._by = {"who": runs_as, "run": run_id, "from": socket.gethostname()}
+        if why:
+            self._by["why"] = why
         self._locked: set[str] = set()
 
     def __enter__(self) -> Fleet:
@@ -125,17 +135,18 @@ class Fleet:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def lock(self, hosts: Iterable[str]) -> dict[str, Problem]:
-        """Keep other runs off these hosts until `close`. LockedError: another one is at work there.
+        """Keep other runs off these hosts until `close`. LockedError: another one is at work there, or
+        somebody else holds them.
 
         The first host in name order decides between two runs over the same hosts, before any other is asked.
         Returns the Problems of hosts that could not be asked.
         """
         names = sorted(set(hosts) - self._locked)
         answers = {**self.map(names[:1], self._lock), **self.map(names[1:], self._lock)}
-        held = [a for a in answers.values() if isinstance(a, Holder)]
-        if held:
+        refused = [refusal for a in answers.values() if isinstance(a, _Refused) for refusal in a.problems]
+        if refused:
             self.close()
-            raise LockedError(*(h.problem() for h in held))
+            raise LockedError(*refused)
         self._locked |= {host for host, answer in answers.items() if answer is None}
         return {host: answer for host, answer in answers.items() if isinstance(answer, Problem)}
 
@@ -155,19 +166,29 @@ class Fleet:
             answers[probes[int(index)]] = Unknown(reason)
         return Facts(host, answers)
 
-    def _lock(self, host: str) -> Holder | None:
-        holder = {**self._by, "pid": os.getpid()}
+    def _lock(self, host: str) -> _Refused | None:
+        """Take the lock, and ask in the same request who holds the host."""
+        frame = {"lock": {**self._by, "pid": os.getpid()}, "ask": [(HOLD.kind, HOLD.args)]}
         until = time.monotonic() + LOCK_GRACE_S
-        reply = self._session(host).request({"lock": holder}, within_s=LOCK_WITHIN_S)
+        reply = self._session(host).request(frame, within_s=LOCK_WITHIN_S)
         while "holder" in reply and time.monotonic() < until:
             time.sleep(LOCK_RETRY_S)
-            reply = self._session(host).request({"lock": holder}, within_s=LOCK_WITHIN_S)
+            reply = self._session(host).request(frame, within_s=LOCK_WITHIN_S)
         if "error" in reply:
             raise LauncherError(faults.op_failed(host, "lock", reply["error"]))
-        return None if reply.get("held") else Holder(host, reply["holder"])
+        if not reply.get("held"):
+            return _Refused((Holder(host, reply["holder"]).problem(),))
+        hold = hold_in(reply["answers"][0] or {})
+        now = time.strftime(TIME, time.gmtime())
+        return _Refused((hold.problem(host),)) if hold and hold.keeps_out(self._by["who"], now) else None
 
     def _session(self, host: str) -> Session:
         return self.connections.session(host, again=host not in self._locked)
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    problems: tuple[Problem, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +204,9 @@ class Holder:
             return Problem("another run is taking this host's lock", self.host, do="run again in a moment")
         since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(self.told["since"]))
         who = f"{self.told['who']} on {self.told['from']} (pid {self.told['pid']})"
+        what_for = f": {self.told['why']}" if self.told.get("why") else ""
         return Problem(
-            f"locked by run {self.told['run']} of {who} since {since}",
+            f"locked by run {self.told['run']} of {who} since {since}{what_for}",
             self.host,
             "two runs at once would undo each other's work; the lock goes when that run ends or dies",
             f"wait for it, or end it: on {self.told['from']}, `kill {self.told['pid']}`",

@@ -55,6 +55,10 @@ class Table:
         text = {"text": have.content.decode()} if wanted and wanted != sha256 else {}
         return {**answer, "size": len(have.content), "sha256": sha256, "target": None, **text}
 
+    def read(self, path: str, max_bytes: int) -> dict[str, Any]:
+        have = self.paths.get(path)
+        return {"text": have.content[-abs(max_bytes) :].decode()} if have else {"absent": True}
+
     def unit(self, name: str) -> dict[str, Any]:
         have, on_disk = self.units.get(name), self.paths.get(UNITS + name)
         if have is None and on_disk is None:
@@ -83,6 +87,7 @@ class Table:
     def answer(self, probe: Probe) -> Any:
         known: Mapping[str, Callable[..., Any]] = {
             "path": self.path,
+            "read": self.read,
             "unit": self.unit,
             "units": self.ask_units,
         }

@@ -178,6 +178,8 @@ def test_the_lock_has_one_holder_and_goes_with_it(tmp_path: Path, monkeypatch: p
     assert one.request({"lock": {"who": "ana"}}, within_s=10)["held"]
     assert one.request({"lock": {"who": "ana"}}, within_s=10)["held"]
     assert two.request({"lock": {"who": "bob"}}, within_s=10)["holder"]["who"] == "ana"
+    both = one.request({"lock": {"who": "ana"}, "ask": [["read", ["/no/file", 9]]]}, within_s=10)
+    assert (both["held"], both["answers"]) == (True, [{"absent": True}])
     first.process.kill()
     first.process.wait()
     assert two.request({"lock": {"who": "bob"}}, within_s=10)["held"]

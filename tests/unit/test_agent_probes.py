@@ -88,6 +88,8 @@ def test_read(tmp_path: Path) -> None:
     assert answer("read", f"{tmp_path}/file", 100) == {"text": "café �"}
     assert answer("read", f"{tmp_path}/file", 3) == {"text": "caf", "truncated": True}
     assert answer("read", f"{tmp_path}/none", 3) == {"absent": True}
+    assert answer("read", f"{tmp_path}/file", -3) == {"text": "� �", "truncated": True}
+    assert answer("read", f"{tmp_path}/file", -100) == {"text": "café �"}
 
 
 def test_what_cannot_be_had_is_unknown_and_the_rest_is_answered(tmp_path: Path) -> None:
