@@ -13,6 +13,7 @@ from launcher.cli import diagnosing, drain, files, fitting, holding, inventories
 from launcher.cli.words import EXIT_CODES
 
 EVERY_DAY = "every day"
+SERVING = "keep it serving"
 KEEP = "who does what"
 LOOK_INSIDE = "look inside"
 PREPARE = "prepare"
@@ -66,7 +67,8 @@ def common(
 
 for panel, commands in {
     EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
-    KEEP: (drain.drain, drain.undrain, holding.lock, holding.unlock, holding.audit, look.runs),
+    SERVING: (drain.drain, drain.undrain),
+    KEEP: (holding.lock, holding.unlock, holding.audit, look.runs),
     LOOK_INSIDE: (look.check, look.explain, diagnosing.bundle),
     PREPARE: (inventories.init, files.lint, fitting.fit, fitting.predict, inventories.inventory),
 }.items():
