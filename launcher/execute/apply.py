@@ -8,6 +8,7 @@ from launcher.execute.hands import Hands
 from launcher.execute.hosts import by_host, round_of
 from launcher.execute.instances import await_started, start_instances
 from launcher.execute.observe import Observed, observe
+from launcher.execute.orphans import ORPHAN
 from launcher.execute.outcome import Outcome
 from launcher.execute.planner import make_plan
 from launcher.execute.progress import Await, Progress
@@ -74,7 +75,11 @@ def _run_stage(progress: Progress, stage: Stage, changes: tuple[Change, ...]) ->
         if _too_few(progress):
             return
     steps = [c for c in changes if not c.instance]
-    progress.done.extend(round_of(progress, by_host(steps)))
+    leaving = [c for c in steps if stage == "router" and c.step.startswith(ORPHAN)]
+    progress.done.extend(round_of(progress, by_host(c for c in steps if c not in leaving)))
+    if leaving and not progress.lost_hosts.keys() & {c.host for c in changes}:
+        # what routers have forgotten by now; where one could not be changed, it may still be asked
+        progress.done.extend(round_of(progress, by_host(leaving)))
     start_instances(progress, progress.left(c for c in changes if c.instance))
     progress.listener(Event("stage-done", stage, subject=stage))
 

@@ -6,16 +6,21 @@ from collections.abc import Iterable, Iterator
 
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.plan import Action, Change, Op
-from launcher.model.role import Step
+from launcher.model.role import Stage, Step
 from launcher.steps import turns, unit
 
 UNITS_OF_OURS = Probe("units", ("dsv32-*.service",))
+ORPHAN = "orphan"
+"""What the step of such a change is called."""
 JOBS = "dsv32-job-"
 """Units of long work: they end by themselves."""
 
 
 def orphans(host: str, steps: Iterable[Step], facts: Facts) -> Iterator[Change]:
-    """One REMOVE for each: before anything new starts in the engine stage, for it may hold GPUs and ports."""
+    """One REMOVE for each. Where an engine is to run, it goes before anything new starts in the engine stage:
+    it may hold GPUs and ports. Elsewhere it goes when routers have forgotten it: it may still answer."""
+    steps = tuple(steps)
+    stage: Stage = "engine" if any(step.instance for step in steps) else "router"
     names = facts[UNITS_OF_OURS]
     if isinstance(names, Unknown):
         return
@@ -25,8 +30,8 @@ def orphans(host: str, steps: Iterable[Step], facts: Facts) -> Iterator[Change]:
             continue
         yield Change(
             host=host,
-            stage="engine",
-            step=f"orphan[{name}]",
+            stage=stage,
+            step=f"{ORPHAN}[{name}]",
             action=Action.REMOVE,
             subject=name,
             before="there",

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from launcher.execute.observe import Observed
-from launcher.execute.orphans import orphans
+from launcher.execute.orphans import ORPHAN, orphans
 from launcher.model.facts import Facts, Unknown
 from launcher.model.hold import HOLD
 from launcher.model.plan import Action, Change, Draft, Plan
@@ -101,7 +101,8 @@ def _peers(wanted: Wanted, observed: Observed, changes: Sequence[Change]) -> Ite
 
 
 def _ordered(wanted: Wanted, changes: Iterable[Change]) -> tuple[Change, ...]:
-    """By stage; in it first what is done host by host, in step order, then instances, leaders first."""
+    """By stage; in it first what is done host by host, in step order, then instances, leaders first; what
+    routers must have forgotten before it goes is last."""
     hosts = {host: n for n, host in enumerate(wanted.steps)}
     instances = wanted.deployment.instances if wanted.deployment else ()
     places = {(i.name, host): (n, m) for n, i in enumerate(instances) for m, host in enumerate(i.hosts)}
@@ -110,6 +111,8 @@ def _ordered(wanted: Wanted, changes: Iterable[Change]) -> tuple[Change, ...]:
         stage = STAGES.index(change.stage)
         if change.instance:
             return (stage, 1, *places[change.instance, change.host])
+        if change.stage == "router" and change.step.startswith(ORPHAN):
+            return (stage, 2, hosts[change.host], 0)
         return (stage, 0, hosts[change.host], 0)
 
     return tuple(sorted(changes, key=place))
