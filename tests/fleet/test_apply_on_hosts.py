@@ -108,11 +108,11 @@ def test_drift_is_shown_and_repaired(sandbox: Sandbox, shape: Shape) -> None:
         ("h02", "marker/user", Action.UPDATE),
         ("h04", "marker/maps", Action.CREATE),
         ("h02", "marker/model", Action.UPDATE),
-        ("h04", "orphan[dsv32-old.service]", Action.REMOVE),
         ("h02", "marker/unit[decode-0]", Action.START),
         ("h03", "marker/unit[decode-0]", Action.RESTART),
         ("h04", "marker/router", Action.UPDATE),
         ("h04", "marker/router", Action.START),
+        ("h04", "orphan[dsv32-old.service]", Action.REMOVE),
     ]
     before = [c.before for c in plan.changes]
     assert before[:5] == [
