@@ -123,8 +123,8 @@ def test_drift_is_shown_and_repaired(sandbox: Sandbox, shape: Shape) -> None:
         "shell /bin/bash, in video",
     ]
     assert before[5].startswith("absent in the file, ")
-    assert before[6:9] == ["a.bin has 5 of 1000 bytes", "there", "failed (signal)"]
-    assert before[10:] == ["disabled", "stopped"]
+    assert before[6:8] == ["a.bin has 5 of 1000 bytes", "failed (signal)"]
+    assert before[9:] == ["disabled", "stopped", "there"]
     assert "-other\n+h02" in plan.changes[1].diff
     pid = said(sandbox.host("h03"), "systemctl show -P MainPID dsv32-decode-0")
     with fleet_for(wanted) as fleet:
