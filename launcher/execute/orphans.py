@@ -10,6 +10,7 @@ from launcher.model.role import Step
 from launcher.steps import unit
 
 UNITS_OF_OURS = Probe("units", ("dsv32-*.service",))
+GUARDS = "dsv32-guard-"
 JOBS = "dsv32-job-"
 """Units of long work: they end by themselves."""
 
@@ -20,7 +21,8 @@ def orphans(host: str, steps: Iterable[Step], facts: Facts) -> Iterator[Change]:
     if isinstance(names, Unknown):
         return
     wanted = {step.want.name for step in steps if isinstance(step.want, unit.Params)}
-    for name in sorted(names):
+    # a guard first: it would start again what is stopped
+    for name in sorted(names, key=lambda name: (not name.startswith(GUARDS), name)):
         if name in wanted or name.startswith(JOBS):
             continue
         yield Change(
