@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from launcher import __version__
-from launcher.cli import diagnosing, drain, files, fitting, holding, inventories, look, operate
+from launcher.cli import diagnosing, drain, files, fitting, holding, inventories, look, operate, runbooks
 from launcher.cli.words import EXIT_CODES
 
 EVERY_DAY = "every day"
@@ -74,5 +74,6 @@ for panel, commands in {
 }.items():
     for command in commands:
         app.command(rich_help_panel=panel, epilog=EXIT_CODES)(command)
+app.add_typer(runbooks.runbook, name="runbook", rich_help_panel=EVERY_DAY)
 app.add_typer(files.stack, name="stack", rich_help_panel=PREPARE)
 app.add_typer(files.weights, name="weights", rich_help_panel=PREPARE)

@@ -27,8 +27,8 @@ SURE: dict[Sure, str] = {
 }
 
 
-def cause_lines(cause: Cause) -> Iterator[str]:
-    """What, then where, how sure, the lines, what came of it, what it is not, and what to do."""
+def cause_lines(cause: Cause, *, runbook: str = "") -> Iterator[str]:
+    """What, then where, how sure, the lines, what came of it, what it is not, what to do; its runbook."""
     yield f"{cause.severity}: {short(cause.likely)}"
     line, known = cause.first.line, cause.signature
     yield from rows("where", [", ".join(dict.fromkeys((line.host, line.unit)))])
@@ -39,10 +39,11 @@ def cause_lines(cause: Cause) -> Iterator[str]:
         yield f"         and {count(len(cause.effects) - EFFECTS, 'other consequence')}"
     yield from rows("not", known.not_this if known else ())
     yield from rows("do", [cause.do])
+    yield from rows("more", [runbook] if runbook else [])
     yield from rows("source", [f"{known.known_from} ({known.id})"] if known else [])
 
 
-def cause_document(cause: Cause) -> dict[str, object]:
+def cause_document(cause: Cause, *, runbook: str) -> dict[str, object]:
     """A cause for programs."""
     known = cause.signature
     return {
@@ -52,7 +53,7 @@ def cause_document(cause: Cause) -> dict[str, object]:
         "sure": cause.sure,
         "do": cause.do,
         "not_this": known.not_this if known else (),
-        "runbook": known.runbook if known else "",
+        "runbook": runbook,
         "count": cause.count,
         "evidence": [match.line for match in cause.evidence],
         "effects": [
@@ -115,8 +116,13 @@ def stuck_problem(stuck: Stuck, stacks: Stacks | None) -> Problem:
 def report_text(report: Report) -> str:
     """All of it, for a file."""
     problems = [*report.problems, *(stuck_problem(s, found) for s, found in report.stuck)]
-    lines = [line for cause in report.diagnosis.causes for line in cause_lines(cause)]
-    return "\n".join((*lines, *problem_lines(problems), verdict(report))) + "\n"
+    return "\n".join((*causes_lines(report), *problem_lines(problems), verdict(report))) + "\n"
+
+
+def causes_lines(report: Report) -> Iterator[str]:
+    """Every cause; the first one with its runbook."""
+    for n, cause in enumerate(report.diagnosis.causes):
+        yield from cause_lines(cause, runbook="" if n else report.runbook(cause))
 
 
 def verdict(report: Report) -> str:

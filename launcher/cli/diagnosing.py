@@ -80,8 +80,10 @@ def diagnose(
                 version=version,
                 data_dir=data_dir,
             )
-    for cause in report.diagnosis.causes:
-        view.result("cause", cause_document(cause), "\n".join(cause_lines(cause)))
+    for n, cause in enumerate(report.diagnosis.causes):
+        runbook = report.runbook(cause)
+        text = "\n".join(cause_lines(cause, runbook="" if n else runbook))
+        view.result("cause", cause_document(cause, runbook=runbook), text)
     view.problems((*report.problems, *(stuck_problem(s, found) for s, found in report.stuck)))
     view.result("diagnosis", {"found": report.found, "lines": report.lines}, verdict(report))
     raise typer.Exit(Exit.HOSTS_FAILED if report.found else Exit.DONE)

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from launcher.cli.words import count
+from launcher.health.guard import last_end
 
 if TYPE_CHECKING:
     from launcher.flows.status import Status
+    from launcher.health.guard import GuardWord
     from launcher.health.state import ProcessState, RankLoad
 
 
@@ -35,6 +37,27 @@ def notes(status: Status) -> Iterator[str]:
     """Why a process is not up, as far as its host or its log tells; who holds hosts."""
     yield from (f"{p.instance} on {p.host}: {p.note}" for p in status.processes if p.note)
     yield from (str(hold) for hold in status.holds)
+
+
+def guard_lines(status: Status) -> Iterator[str]:
+    """Each instance: which life of it runs, how the last one ended, and what is in the way of the next."""
+    instances: dict[str, list[GuardWord]] = {}
+    for p in status.processes:
+        instances.setdefault(p.instance, []).extend([p.guard] if p.guard else [])
+    for name, words in instances.items():
+        if not words:
+            yield f"guard   {name}  says nothing: systemctl status dsv32-guard-{name}"
+            continue
+        latest = max(words, key=lambda word: word.epoch)
+        yield f"guard   {name}  epoch {latest.epoch}, {', '.join(sorted({w.phase for w in words}))}"
+        end, waits = last_end(words), next((w.waits for w in words if w.waits), "")
+        if end:
+            ago = age(time.time() - end.when_s)
+            yield f"        epoch {end.epoch} ended {ago} ago, first on {end.host}: {end.why}"
+        if any(w.gave_up for w in words):
+            yield f"        gave up after {latest.tries} tries; find out why, then: dsv32-launch up"
+        elif waits:
+            yield f"        waits for {waits}"
 
 
 def state(process: ProcessState) -> str:

@@ -40,16 +40,15 @@ def round_of(progress: Progress, changes: Mapping[str, Sequence[Change]]) -> tup
     return tuple(done)
 
 
-def stop_units(progress: Progress, units: Mapping[str, str]) -> None:
-    """Host → unit to stop there, in one round; a host that cannot be told keeps it running."""
+def stop_on(progress: Progress, ops: Mapping[str, Op]) -> None:
+    """Host → what stops an instance there, in one round; a host that cannot be told keeps it running."""
 
     def stop(host: str) -> None:
-        op = Op("units", {"stop": [units[host]]})
         progress.fleet.do(
-            host, [op], listener=progress.listener, within_s=WITHIN_S["units"], subject=units[host]
+            host, [ops[host]], listener=progress.listener, within_s=WITHIN_S[ops[host].verb], subject="stop"
         )
 
-    progress.fleet.map(tuple(units), stop)
+    progress.fleet.map(tuple(ops), stop)
 
 
 def _do(progress: Progress, host: str, changes: Sequence[Change]) -> _Result:

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from launcher.execute.hosts import by_host, round_of, stop_units
+from launcher.execute.hosts import by_host, round_of, stop_on
 from launcher.execute.progress import Progress
 from launcher.execute.waves import waves
 from launcher.model.deployment import Instance
 from launcher.model.plan import Action, Change
 from launcher.model.problem import LauncherError, Problem
+from launcher.steps import unit
 
 
 def start_instances(progress: Progress, changes: Sequence[Change]) -> None:
@@ -73,7 +74,9 @@ def _stop_lost(progress: Progress, wave: Iterable[Instance], begun: set[str]) ->
     """What did not become ready as a whole holds no GPU, port or memory on any of its hosts."""
     for instance in wave:
         if instance.name in progress.lost_instances and instance.name in begun:
-            stop_units(progress, {p.host: p.unit for p in instance.processes})
+            steps = (s for host in instance.hosts for s in progress.wanted.steps[host])
+            own = [s for s in steps if s.instance == instance.name]
+            stop_on(progress, {s.host: unit.life(s.want, Action.STOP)[0] for s in own})
 
 
 def _end_rollout(progress: Progress, failed: str, left: Sequence[Change]) -> None:

@@ -12,6 +12,7 @@ from launcher.steps import turns, unit
 UNITS_OF_OURS = Probe("units", ("dsv32-*.service",))
 ORPHAN = "orphan"
 """What the step of such a change is called."""
+GUARDS = "dsv32-guard-"
 JOBS = "dsv32-job-"
 """Units of long work: they end by themselves."""
 
@@ -25,7 +26,8 @@ def orphans(host: str, steps: Iterable[Step], facts: Facts) -> Iterator[Change]:
     if isinstance(names, Unknown):
         return
     wanted = {u.name for step in steps for u in turns.units_of(step.want)}
-    for name in sorted(names):
+    # a guard first: it would start again what is stopped
+    for name in sorted(names, key=lambda name: (not name.startswith(GUARDS), name)):
         if name in wanted or name.startswith(JOBS):
             continue
         yield Change(

@@ -16,6 +16,7 @@ MEANS: Mapping[EndpointName, str] = {
     "rpc": "rank 0 waits here for the processes of the instance's other hosts",
     "kv": "NIXL's handshake: tells the other side how to read KV from here; the KV itself goes by RDMA",
     "supervisor": "vLLM's supervisor tells here whether all API servers of its host are healthy",
+    "guard": "UDP: the guards of the instance's hosts tell each other here what runs",
     "router": "the router's own API, behind the front",
     "router-metrics": "the router's metrics",
     "front": "the address that users get",
@@ -25,6 +26,7 @@ FIELDS: Mapping[EndpointName, str] = {
     "rpc": "rpc_port",
     "kv": "kv_port",
     "supervisor": "supervisor_port",
+    "guard": "guard_port",
     "router": "port",
     "router-metrics": "metrics_port",
     "front": "front_port",
@@ -119,6 +121,8 @@ def peers(one: Listener, deployment: Deployment) -> str:
             if routers
             else "users: there is no router"
         )
+    if name == "guard":
+        return f"guards on {', '.join(h for h in instance.hosts if h != owner.host) or 'no other host'}"
     if name == "rpc":
         return f"{instance.name} on {', '.join(h for h in instance.hosts if h != owner.host)}"
     if name == "supervisor":

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
 
 from launcher.flows.logs import COLOURS
+from launcher.flows.runbook import command_for
 from launcher.flows.status import DEAD, status
 from launcher.flows.targets import Unit, units_of
 from launcher.health.diagnose import Cause, Diagnosis, confirmation, confirmed, diagnose
@@ -22,12 +23,14 @@ from launcher.health.stuck import Stuck, find_stuck
 from launcher.load.data import Data, roots_of
 from launcher.load.engines import read_engines
 from launcher.load.logs import lines_of, read_logs
+from launcher.load.runbooks import read_runbooks
 from launcher.load.signatures import read_log_knowledge
 from launcher.model.deployment import Deployment
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.history import release
 from launcher.model.problem import Problem
 from launcher.model.profile import Engine
+from launcher.model.runbook import Runbook
 from launcher.model.signature import LogLine
 from launcher.model.wish import Wanted
 
@@ -78,11 +81,25 @@ class Report:
     stuck: tuple[tuple[Stuck, Stacks | None], ...] = ()
     last_start: bool = False
     """Nothing older than each unit's last start was looked at."""
+    runbooks: Mapping[str, Runbook] = field(default_factory=dict)
+    """Id of a signature → its runbook."""
 
     @property
     def found(self) -> bool:
         """Is anything wrong?"""
         return bool(self.problems or self.stuck or self.diagnosis.causes)
+
+    def runbook(self, cause: Cause) -> str:
+        """The command that runs the cause's runbook; empty where there is none."""
+        book = self.runbooks.get(cause.signature.id) if cause.signature else None
+        line = cause.first.line
+        instance = line.instance if line.instance not in ("router", "front") else ""
+        return command_for(book, instance=instance, host=line.host) if book else ""
+
+
+def runbooks_by_signature(data: Data) -> Mapping[str, Runbook]:
+    """Id of a signature → the runbook that is for it."""
+    return {name: book for book in read_runbooks(data).values() for name in book.signatures}
 
 
 def of_files(paths: Sequence[Path], *, version: str, data_dir: Path | None) -> Report:
@@ -92,7 +109,8 @@ def of_files(paths: Sequence[Path], *, version: str, data_dir: Path | None) -> R
     lines = read_logs(paths, year=datetime.now(timezone.utc).year)
     version = version or version_told(lines, knowledge.forms)
     engine = engine_of(version, read_engines(data))
-    return Report(diagnose(lines, knowledge, engine, version=version), len(lines))
+    found = diagnose(lines, knowledge, engine, version=version)
+    return Report(found, len(lines), runbooks=runbooks_by_signature(data))
 
 
 def engine_of(version: str, engines: Mapping[str, Engine]) -> Engine:
@@ -115,7 +133,8 @@ def of_hosts(
     """The diagnosis of a deployment as it is: `since_s` (epoch), or since each unit's last start if 0."""
     engine = wanted.wish.profile.engine
     assert engine, "what serves has an engine"
-    knowledge = read_log_knowledge(Data(roots_of(data_dir)))
+    data = Data(roots_of(data_dir))
+    knowledge = read_log_knowledge(data)
     units = units_of(deployment, target)
     now = status(fleet, wanted, deployment)
     own = {(u.host, u.name) for u in units}
@@ -134,6 +153,7 @@ def of_hosts(
         (*silent, *unexplained(processes, found)),
         tuple((s, stacks(fleet, s, deployment) if s.late else None) for s in waiting),
         last_start=not since_s,
+        runbooks=runbooks_by_signature(data) if found.causes else {},
     )
 
 

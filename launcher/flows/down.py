@@ -15,8 +15,8 @@ from launcher.model.run import Event, Listener
 from launcher.model.wish import Wanted
 from launcher.remote.fleet import Fleet
 
-# systemd allows a unit 90 s to stop before it kills it
-stop_within_s = 120.0
+# systemd allows a unit 90 s to stop before it kills it, and the agent waits 120 s for a guard
+stop_within_s = 180.0
 
 
 def units_to_stop(wanted: Wanted, limit: Limit) -> tuple[tuple[Unit, ...], ...]:
@@ -63,10 +63,17 @@ def stops(unit: Unit, answer: Facts | Problem) -> tuple[Change, ...]:
         before=state["active"],
         after="inactive",
         because="down",
-        ops=(Op("units", {"stop": [unit.name]}),),
+        ops=(stopping(unit),),
         instance="" if stage == "router" else unit.owner,
     )
     return (change,)
+
+
+def stopping(unit: Unit) -> Op:
+    """A process is stopped by its guard, with all its peers; it would start it again otherwise."""
+    if unit.owner in ("router", "front"):
+        return Op("units", {"stop": [unit.name]})
+    return Op("order", {"instance": unit.owner, "verb": "stop", "unit": unit.name})
 
 
 def stop(

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from launcher.health.guard import guard_probe, guard_word, last_end
 from launcher.health.hands import Hands, look_within_s
 from launcher.health.phases import Progress
-from launcher.health.watch import Member, explain, hear, questions, trouble, unfinished
+from launcher.health.watch import Member, Trouble, explain, hear, questions, trouble, unfinished
 from launcher.model.deployment import Instance
-from launcher.model.facts import Probe
+from launcher.model.facts import Facts, Probe
 from launcher.model.problem import Problem
 from launcher.model.profile import Engine
 from launcher.model.run import Event, Listener
@@ -53,6 +54,8 @@ def await_ready(
             return unfinished(members, engine)
         time.sleep(poll_every_s)
     members = poll(fleet, members, engine)  # the peers' last lines, which may hold the cause
+    first = first_to_end(fleet, instance, members)
+    found = Trouble(first, first.ending) if first else found
     processes = [(m.progress.process, text_of(m)) for m in members]
     saved = [save_log(p.host, p.unit, text) for p, text in processes] if save_log else []
     return explain(found, members, engine, ", ".join(saved))
@@ -64,6 +67,17 @@ def poll(fleet: Hands, members: Sequence[Member], engine: Engine) -> tuple[Membe
     facts = fleet.ask(asked, within_s=look_within_s)
     now_s = time.monotonic()
     return tuple(hear(m, facts[m.progress.process.host], engine, now_s) for m in members)
+
+
+def first_to_end(fleet: Hands, instance: Instance, members: Sequence[Member]) -> Member | None:
+    """Of several dead processes the one whose end its guards took for the reason to stop the others."""
+    dead = {m.progress.process.host: m for m in members if m.dead}
+    if len(dead) < 2:
+        return None
+    probe = guard_probe(instance.name)
+    answers = fleet.ask(dict.fromkeys(instance.hosts, (probe,)), within_s=look_within_s)
+    end = last_end(guard_word(a[probe]) for a in answers.values() if isinstance(a, Facts))
+    return dead.get(end.host) if end else None
 
 
 def announce(members: Sequence[Member], engine: Engine, listener: Listener) -> None:

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from launcher.health.guard import GuardWord, guard_probe, guard_word
 from launcher.health.metrics import Reading, by_label, read
 from launcher.model.deployment import Front, Process, RouterProcess
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.profile import Engine, RouterKind
 
 answer_within_s = 5
-# where an instance's processes find each other; closed once they have (seen with vLLM 0.32)
-open_at_start_only = "rpc"
+# rpc: where an instance's processes find each other, closed once they have (seen with vLLM 0.32); guard: UDP
+not_listening = ("rpc", "guard")
 # names in its first line which of its two routers a host's front sends users to
 chosen = Probe("read", ("/etc/dsv32/routers.cfg", 4096))
 
@@ -56,6 +57,8 @@ class ProcessState:
     """systemd's id of its present or last start."""
     note: str = ""
     """Why it is not up: the host's silence, or the first error line."""
+    guard: GuardWord | None = None
+    """What its host's guard says; None where it says nothing."""
 
     @property
     def up(self) -> bool:
@@ -111,7 +114,8 @@ def get(url: str) -> Probe:
 def process_questions(process: Process, engine: Engine) -> tuple[Probe, ...]:
     """All that one look at a process asks its host."""
     pages = (url + path for url in api_urls(process) for path in (engine.ready_path, "/metrics"))
-    return (Probe("unit", (process.unit,)), Probe("listen"), *(get(page) for page in pages))
+    unit, word = Probe("unit", (process.unit,)), guard_probe(process.instance)
+    return (unit, word, Probe("listen"), *(get(page) for page in pages))
 
 
 def router_questions(router: RouterProcess) -> tuple[Probe, ...]:
@@ -154,13 +158,14 @@ def process_state(process: Process, facts: Facts, engine: Engine) -> ProcessStat
         ports={
             f"{e.name} {e.port + i}": e.port + i in open_ports
             for e in process.endpoints
-            if e.name != open_at_start_only
+            if e.name not in not_listening
             for i in range(e.count)
         },
         healthy=all(healthy) if healthy else None,
         ranks=loads(process, facts, engine),
         urls=api_urls(process),
         invocation=unit["invocation"],
+        guard=guard_word(facts[guard_probe(process.instance)]),
     )
 
 

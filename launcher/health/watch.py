@@ -36,8 +36,12 @@ class Member:
 
     @property
     def dead(self) -> bool:
-        """Ended, with whatever status: vLLM ends with status 0 when a peer of its group dies."""
-        return self.unit.get("active") in ("failed", "inactive")
+        """Ended, with whatever status: vLLM ends with status 0 when a peer of its group dies.
+
+        Its guard may have started it again between two looks.
+        """
+        started_again = self.unit.get("invocation", "") not in ("", self.invocation)
+        return started_again or self.unit.get("active") in ("failed", "inactive")
 
     @property
     def where(self) -> str:

@@ -12,7 +12,9 @@ from launcher.model.profile import EnginePool, Setting, Style
 
 Slot: TypeAlias = Literal["a", "b"]
 SLOTS: tuple[Slot, ...] = ("a", "b")
-EndpointName: TypeAlias = Literal["api", "rpc", "kv", "supervisor", "router", "router-metrics", "front"]
+EndpointName: TypeAlias = Literal[
+    "api", "rpc", "kv", "supervisor", "guard", "router", "router-metrics", "front"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,25 @@ class Process:
     arguments: tuple[Argument, ...]
     environment: Mapping[str, Setting]
     """Variable → text and source; values are str."""
+
+    @property
+    def guard_unit(self) -> str:
+        """The unit that starts and stops this one."""
+        return f"dsv32-guard-{self.instance}.service"
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """Where it answers requests."""
+        return tuple(url for e in self.endpoints if e.name == "api" for url in e.urls())
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """What it listens on itself."""
+        return tuple(e.port + i for e in self.endpoints if e.name != "guard" for i in range(e.count))
+
+    def endpoint(self, name: EndpointName) -> Endpoint:
+        """The one endpoint of that name."""
+        return next(e for e in self.endpoints if e.name == name)
 
     def argv(self) -> tuple[str, ...]:
         """The whole command line."""

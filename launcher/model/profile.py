@@ -68,6 +68,8 @@ class Hardware:
     gpu_memory_gib: Annotated[float, Ge(0)] = 0.0
     capability: str = ""
     """CUDA compute capability, `9.0`: which attention kernels it has, and how many heads they want."""
+    busy: tuple[str, ...] = ()
+    """A command that names what is at work on the GPUs, and says nothing while they are free."""
     overheads: Overheads | None = None
     """What `fit` cannot work out; None: nothing was measured on it."""
     settings: SettingsByPool = field(default_factory=dict)
@@ -163,6 +165,24 @@ class Engine:
 
 
 @dataclass(frozen=True, slots=True)
+class GuardLimits:
+    """When the guards of an instance end an epoch, and how they try again."""
+
+    silent_s: Annotated[int, Ge(3)] = 10
+    """A host of which nothing was heard for so long is lost. What runs without it hangs anyhow."""
+    unanswered_s: Annotated[int, Ge(1)] = 90
+    """No good answer of an endpoint that was ready (llm-d's liveness probe: 3 failures, 30 s apart)."""
+    stalled_s: Annotated[int, Ge(1)] = 300
+    """Requests run and no token comes (vLLM gives a step so long: VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS)."""
+    settled_s: Annotated[int, Ge(1)] = 600
+    """Ready for so long, an epoch is no try any more."""
+    most_tries: Annotated[int, Ge(1)] = 5
+    """So many epochs in a row that did not settle: they give up, until there is a new order."""
+    pauses_s: Annotated[tuple[int, ...], MinLen(1)] = (5, 20, 60, 180)
+    """Before the second try, the third, and so on; the last of them before all further ones."""
+
+
+@dataclass(frozen=True, slots=True)
 class PoolLayout:
     """How one pool's instances are laid out."""
 
@@ -178,6 +198,9 @@ class PoolLayout:
     kv_port: Port = 5600
     """First port of the NIXL side channel; each data-parallel rank takes one (by engine version)."""
     supervisor_port: Port = 9256
+    guard_port: Port = 5750
+    """UDP, between the guards of an instance's hosts."""
+    guard: GuardLimits = field(default_factory=GuardLimits)
     settings: Settings = field(default_factory=dict)
     environment: Settings = field(default_factory=dict)
     source: str = ""

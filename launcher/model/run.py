@@ -22,6 +22,8 @@ EventKind: TypeAlias = Literal[
     "instance-failed",
     "stage-done",
     "verified",
+    "move-done",
+    "move-failed",
     "run-ended",
 ]
 

@@ -88,7 +88,6 @@ class Signature:
     not_this: tuple[str, ...] = ()
     """What it looks like, and is not."""
     confirm: Confirmation | None = None
-    runbook: str = ""
     source: str = ""
     """`file:line` of the signature."""
 

@@ -583,7 +583,8 @@ class Agent:
         def say(event: dict[str, Any]) -> None:
             self.say({"id": frame["id"], "event": event})
 
-        ops = Ops(blobs, self.runner, pause=pause, say=say, root=self.root)
+        run, key = frame["by"]["run"], frame["key"]
+        ops = Ops(blobs, self.runner, run=run, key=key, pause=pause, say=say, root=self.root)
         record = Record(frame["by"], self.root)
         results = []
         for op in frame["do"]:

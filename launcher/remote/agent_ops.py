@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 # a router finishes what it has begun before it stops
 SYSTEMCTL_WITHIN_S = 960
 APT_WITHIN_S = 1800
+ORDER_WITHIN_S = 120
+"""Until a guard has obeyed: a process may take 45 s to stop, and GPUs some more until they are free."""
 # `refresh` first: who is to be reached no longer is stopped only after that
 UNITS_ORDER = ("disable", "enable", "refresh", "stop", "restart", "start")
 SYSTEMCTL_VERBS = {"refresh": "try-reload-or-restart"}
@@ -39,19 +41,23 @@ ANSWER_EVERY_S = 0.2
 
 
 class Ops:
-    """The ops of one request. `pause` lets go of the host while a job is waited for; `say` sends an event."""
+    """The ops of one request, of a run with its name and its key for orders. `pause` lets go of the host
+    while something is waited for; `say` sends an event."""
 
     def __init__(
         self,
         blobs: dict[str, bytes],
         runner: Runner,
         *,
+        run: str = "",
+        key: str = "",
         pause: Callable[[float], None] = time.sleep,
         say: Callable[[dict[str, Any]], None] = lambda event: None,
         root: str = "",
     ) -> None:
         self.blobs = blobs
         self.runner = runner
+        self.run, self.key = run, key
         self.pause = pause
         self.say = say
         self.root = root
@@ -214,6 +220,31 @@ class Ops:
     def command(self, words: list[str], within_s: float, environment: dict[str, str] | None = None) -> None:
         self.runner.must(words, within_s=within_s, environment=environment)
 
+    def order(self, instance: str, verb: str, unit: str, within_s: float = ORDER_WITHIN_S) -> None:
+        """Tell the guard of this host to run or stop the instance, and wait until it has."""
+        from launcher.remote.agent import digest_of
+
+        guard, path = f"dsv32-guard-{instance}.service", f"{self.root}/etc/systemd/system/{unit}"
+        if verb == "run":
+            self.runner.must(["systemctl", "daemon-reload"], within_s=SYSTEMCTL_WITHIN_S)
+        wish = {"run": self.run if verb == "run" else "", "key": self.key}
+        wish["unit"] = digest_of(path) if os.path.exists(path) else ""
+        place = f"{self.root}/var/lib/dsv32/guard/{instance}.order"
+        self.put(place, json.dumps(wish).encode(), mode="0600")
+        until_s = time.monotonic() + within_s
+        while True:
+            states = show_units(self.runner, [guard, unit])
+            if verb == "stop" and states[guard]["ActiveState"] in ("inactive", "failed"):
+                self._systemctl("stop", [unit])  # nobody starts it again
+                return
+            told = json.loads(text_of(f"{self.root}/run/dsv32/guard-{instance}.json") or "{}")
+            if told and obeyed(told, wish["run"], states[unit]["ActiveState"]):
+                return
+            if time.monotonic() > until_s:
+                waits = f"waits for {told['waits']}" if told.get("waits") else "says nothing of it"
+                raise OpError(f"{instance}: {verb} took longer than {within_s} s; its guard {waits}")
+            self.pause(0.2)
+
     def job(
         self, name: str, words: list[str], within_s: int, environment: dict[str, str] | None = None
     ) -> None:
@@ -257,6 +288,16 @@ class Ops:
 
 
 VERBS = frozenset(name for name in vars(Ops) if name[0] != "_") - {"do"}
+
+
+def obeyed(told: dict[str, Any], run: str, active: str) -> bool:
+    """Has the guard done what it was ordered? What was started may have ended again already."""
+    if told["order"] != run or told["offered"] != run:
+        return False
+    runs = active not in ("inactive", "failed")
+    if not run:
+        return not runs and not told["alive"]
+    return (runs and told["phase"] == "run") or any(end["order"] == run for end in told["ends"])
 
 
 def beside(path: str) -> str:
@@ -311,7 +352,7 @@ def target_of(op: dict[str, Any]) -> str:
         return " ".join(f"{v} {u}" for v in UNITS_ORDER for u in args.get(v) or []) or "reload"
     if "words" in args:
         return " ".join(args["words"])[:200]
-    for name in ("path", "name", "key", "names", "url"):
+    for name in ("path", "name", "key", "names", "instance", "url"):
         if name in args:
             return args[name] if isinstance(args[name], str) else " ".join(args[name])
     return ""

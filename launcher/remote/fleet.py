@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import socket
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -67,6 +68,8 @@ class Fleet:
         self._settings = wish.inventory.ssh
         self.connections = connections or Connections(wish)
         self._by = {"who": runs_as, "run": run_id, "from": socket.gethostname()}
+        self._key = secrets.token_hex(32)
+        """By it the guards of an instance that is ordered in this run know each other; never recorded."""
         if why:
             self._by["why"] = why
         self._locked: set[str] = set()
@@ -93,7 +96,7 @@ class Fleet:
     ) -> DoResult:
         """These ops in order, up to the first that fails. `subject` goes into the events of jobs."""
         blobs = {hashlib.sha256(op.content).hexdigest(): op.content for op in ops if op.content is not None}
-        frame = {"do": [wire_op(op) for op in ops], "by": self._by}
+        frame = {"do": [wire_op(op) for op in ops], "by": self._by, "key": self._key}
 
         def on_event(event: dict[str, Any]) -> None:
             progress = event["progress"] or {}
@@ -221,7 +224,7 @@ def wire_op(op: Op) -> dict[str, Any]:
 
 def describe(op: Op) -> str:
     """An op in a few words: its verb and what it is done to."""
-    for name in ("path", "name", "key", "names", "words"):
+    for name in ("path", "name", "key", "names", "words", "instance"):
         if name in op.args:
             value = op.args[name]
             return f"{op.verb} {value if isinstance(value, str) else ' '.join(value)}"

@@ -15,7 +15,7 @@ from launcher.model.problem import InputError, Problem
 from launcher.model.role import STAGES, Role, RoleStep, Step
 from launcher.model.wish import Wanted, Wish
 from launcher.resolve.params import Param, read_params
-from launcher.steps import KINDS, WITHOUT_HANDS
+from launcher.steps import KINDS, WITHOUT_HANDS, unit
 
 PATH_KINDS = frozenset({"absent", "file", "folder", "link"})
 Values: TypeAlias = Mapping[str, object]
@@ -183,7 +183,6 @@ def _drafts(role: Role, steps: tuple[RoleStep, ...], problems: dict[Problem, Non
 
 def _step(draft: Draft, subject: Subject, want: Any) -> Step:
     suffix = f"[{subject.mark}]" if subject.mark else ""
-    is_engine = draft.step.kind == "unit" and draft.role.stage == "engine"
     return Step(
         id=f"{draft.role.name}/{draft.step.name}{suffix}",
         role=draft.role.name,
@@ -191,7 +190,7 @@ def _step(draft: Draft, subject: Subject, want: Any) -> Step:
         kind=draft.step.kind,
         host=subject.host.name,
         want=want,
-        instance=subject.instance if is_engine else "",
+        instance=want.guarded if isinstance(want, unit.Params) else "",
         source=draft.step.source,
         because=draft.step.because,
         do=draft.step.do,

@@ -16,7 +16,7 @@ def engine_endpoints(seat: Seat, rank_port: RankPort) -> tuple[Endpoint, ...]:
 
     api: one for the leader (internal), each host (hybrid) or each rank (external); it also has /metrics.
     rpc: on the leader of several hosts. kv: the NIXL side channel, one a local rank at base + global rank, or
-    one a GPU in the releases that counted those.
+    one a GPU in the releases that counted those. guard: UDP, of the host's guard.
     """
     layout, host = seat.layout, seat.host
     endpoints: list[Endpoint] = []
@@ -34,6 +34,7 @@ def engine_endpoints(seat: Seat, rank_port: RankPort) -> tuple[Endpoint, ...]:
     if seat.transfers and (seat.leads or not seat.spans):
         each = layout.tensor_parallel if rank_port == "base + dp_rank * tp_size" else 1
         listen("kv", layout.kv_port + seat.ranks[0].index * each, len(seat.ranks) * each)
+    listen("guard", layout.guard_port)
     return tuple(endpoints)
 
 

@@ -29,6 +29,8 @@ class Params:
     state: Literal["started", "stopped"] = "started"
     enabled: bool = False
     """Starts at boot."""
+    guarded: str = ""
+    """The instance whose guards start and stop it: it is ordered, never started by systemd or by us."""
     depends: str = ""
     """Digest over the content of the steps named in `restart_on`; another one makes the unit restart."""
 
@@ -63,6 +65,9 @@ def probe(want: Params) -> Probe:
 
 def life(want: Params, action: Action, *, together: bool = False) -> tuple[Op, ...]:
     """The ops of START, RESTART or STOP; `together`: stop and start apart, so that peers can join in."""
+    if want.guarded:
+        stop = (_order(want, "stop"),) if action is not Action.START else ()
+        return stop if action is Action.STOP else (*stop, _order(want, "run"))
     names = [want.name]
     if action is Action.STOP:
         return (Op("units", {"stop": names}),)
@@ -71,6 +76,10 @@ def life(want: Params, action: Action, *, together: bool = False) -> tuple[Op, .
         return (Op("units", {"restart": names}),)
     stop = (Op("units", {"stop": names}),) if action is Action.RESTART else ()
     return (*stop, Op("units", {"start": names}))
+
+
+def _order(want: Params, verb: str) -> Op:
+    return Op("order", {"instance": want.guarded, "verb": verb, "unit": want.name})
 
 
 def restart(want: Params, facts: Facts, because: str) -> Draft | None:

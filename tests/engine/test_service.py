@@ -17,6 +17,7 @@ pytestmark = pytest.mark.engine
 
 PAIRS = {f"prefill-0@{PREFILL} → decode-0@{host}" for host in (LEADER, PEER)}
 DECODE, ROUTER = "dsv32-decode-0.service", "dsv32-router-a.service"
+GUARD = "dsv32-guard-decode-0.service"
 SETTLE_S = 10
 """Engines publish their counters a second after an answer, and a rank's end is seen by its peers in a few."""
 REPORT_S = 15
@@ -64,8 +65,11 @@ def decode_ended(service: Service) -> bool:
 def kill_peer(service: Service) -> None:
     """End the main process on one of the two hosts, and wait until the other has seen it.
 
-    It sees that at its next request, for which it needs the dead one's experts (vLLM 0.32).
+    It sees that at its next request, for which it needs the dead one's experts (vLLM 0.32). No guard is
+    left, so that what the engine itself does can be seen.
     """
+    for host in (LEADER, PEER):
+        service.host(host).exec("systemctl", "stop", GUARD)
     service.host(PEER).exec("systemctl", "kill", "--signal=KILL", "--kill-whom=main", DECODE)
     with pytest.raises(urllib.error.HTTPError):
         service.complete(LEADER, API_PORT, "is anybody there?")
@@ -167,8 +171,8 @@ def test_one_process_that_dies_takes_its_instance_along(serving: Service) -> Non
     assert f"[{serving.host(PEER).address}]" in down[LEADER]["note"]
 
     changes = serving.launch("plan").of("change")
-    assert {(c["host"], c["action"], c["instance"]) for c in changes} == {
-        (host, "START", "decode-0") for host in (LEADER, PEER)
+    assert {(c["host"], c["action"], c["subject"]) for c in changes} == {
+        (host, "START", unit) for host in (LEADER, PEER) for unit in (GUARD, DECODE)
     }
 
 

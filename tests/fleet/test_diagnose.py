@@ -20,6 +20,12 @@ def causes(done: Done) -> list[tuple[str, str, str]]:
     return [(c["signature"] or "unknown", c["evidence"][0]["host"], c["do"]) for c in found]
 
 
+def leave_unguarded(stubs: StubFleet) -> None:
+    """What dies stays dead, until the next `up`."""
+    for name in ("h02", "h03"):
+        said(stubs.host(name), "systemctl stop dsv32-guard-decode-0")
+
+
 def wait_until_down(stubs: StubFleet, host: str) -> None:
     until_s = time.monotonic() + 60
     while active(stubs.host(host), UNIT) == "active":
@@ -43,6 +49,7 @@ def test_nothing_is_wrong_with_what_serves(stubs: StubFleet) -> None:
 )
 def test_a_process_that_somebody_ended(stubs: StubFleet, how: str, first: str) -> None:
     stubs.serve()
+    leave_unguarded(stubs)
     said(stubs.host("h03"), how.format(unit=UNIT))
     wait_until_down(stubs, "h03")
     done = stubs.run("diagnose", "decode-0", "--json")
@@ -86,6 +93,7 @@ def test_a_bundle_holds_all_that_a_diagnosis_needs_and_no_secret(stubs: StubFlee
     stubs.serve()
     token = "hf_" + "a1B2" * 8
     said(stubs.host("h03"), f"echo 'HF_TOKEN={token}' | systemd-cat -p info -t x")
+    leave_unguarded(stubs)
     said(stubs.host("h03"), f"kill -9 $(systemctl show -p MainPID --value {UNIT})")
     wait_until_down(stubs, "h03")
     live = stubs.run("diagnose", "--json")

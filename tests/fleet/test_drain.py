@@ -70,7 +70,7 @@ def test_not_below_the_minimum_of_its_pool(routed: RoutedFleet) -> None:
     told = routed.run("drain", "decode-1", "-m", "a fan", "--below-minimum", "--yes", "--json")
     assert told.code == 0, told.stdout
     assert routed.run("undrain", "decode-1", "--yes").code == 0
-    said(routed.host("h02"), "systemctl stop dsv32-decode-0")
+    said(routed.host("h02"), "systemctl stop dsv32-guard-decode-0 dsv32-decode-0")
     routed.inventory()
     refused = routed.run("drain", "decode-1", "-m", "a fan", "--yes", "--json")
     assert "others serve: none" in refused.problems[0]["why"], "one that is down is no help"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,11 @@ def test_is_shown_and_repaired(stubs: StubFleet) -> None:
     stubs.serve()
     straight, before = stubs.state(), pids(stubs)
     said(stubs.host("h01"), "echo 'D /tmp/mine' >>/etc/tmpfiles.d/dsv32.conf; chmod 700 /nvme/models")
-    said(stubs.host("h02"), "systemctl stop dsv32-decode-0")
+    said(stubs.host("h02"), "systemctl stop dsv32-guard-decode-0 dsv32-decode-0")
+    until_s = time.monotonic() + 60
+    while active(stubs.host("h03"), "dsv32-decode-0") != "inactive":
+        assert time.monotonic() < until_s, "its guard stops what cannot serve without h02"
+        time.sleep(0.2)
     said(stubs.host("h03"), f"{STRAY}; systemctl start dsv32-stray")
     said(stubs.host("h04"), "sed -i s/^RestartSec=1/RestartSec=9/ /etc/systemd/system/dsv32-router-a.service")
 
@@ -33,9 +38,10 @@ def test_is_shown_and_repaired(stubs: StubFleet) -> None:
     assert list(shown) == [
         ("h01", "os-base/run-at-boot", "UPDATE"),
         ("h01", "os-base/models", "UPDATE"),
+        ("h02", "guard/unit[decode-0]", "START"),
         ("h03", "orphan[dsv32-stray.service]", "REMOVE"),
         ("h02", "engine/unit[decode-0]", "START"),
-        ("h03", "engine/unit[decode-0]", "RESTART"),
+        ("h03", "engine/unit[decode-0]", "START"),
         ("h04", "router/units", "UPDATE"),
     ]
     assert shown["h01", "os-base/models", "UPDATE"] == ("folder 0700 root:root", "folder 0755 root:root")

@@ -64,7 +64,7 @@ def below(root: Path, monkeypatch: pytest.MonkeyPatch, *, silence_s: float = 30)
 
 
 def do(made: Link, *ops: dict[str, Any], within_s: float = 10, **blobs: bytes) -> list[dict[str, Any]]:
-    frame = {"do": ops, "by": {"who": "ana", "run": "r1"}}
+    frame = {"do": ops, "by": {"who": "ana", "run": "r1"}, "key": "k"}
     results: list[dict[str, Any]] = made.request(frame, within_s=within_s, blobs=blobs, module="agent_ops")[
         "results"
     ]
@@ -131,7 +131,7 @@ def test_without_a_controller_it_ends_between_two_ops(
     ops = (folder(tmp_path / "a"), sleep(1), folder(tmp_path / "b"))
     pipe.send(link.opening())
     pipe.send(link.encode({"module": "launcher.remote.agent_ops"}, {"source": link.source("agent_ops")}))
-    pipe.send(link.encode({"id": 1, "do": ops, "by": {}}, {}))
+    pipe.send(link.encode({"id": 1, "do": ops, "by": {"run": "r1"}, "key": "k"}, {}))
     record = tmp_path / "var/log/dsv32/journal.jsonl"
     await_(lambda: record.exists() and "sleep 1" in record.read_text())
     pipe.close()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from launcher.remote.agent import Runner
-from launcher.remote.agent_ops import Ops, Record
+from launcher.remote.agent_ops import Ops, Record, obeyed
 
 
 @pytest.fixture
@@ -25,6 +25,28 @@ def do(tmp_path: Path) -> Any:
         return ops.do(op, Record({"who": "ana", "run": "r1"}, str(tmp_path)))
 
     return one
+
+
+GUARD = {"order": "r1", "offered": "r1", "phase": "run", "alive": True, "waits": "", "ends": []}
+
+
+@pytest.mark.parametrize(
+    ("word", "run", "active", "done"),
+    [
+        ({}, "r1", "active", True),
+        ({"order": "r0"}, "r1", "active", False),
+        ({}, "r1", "inactive", False),
+        ({"phase": "clean"}, "r1", "active", False),
+        ({"phase": "stop", "ends": [{"order": "r1"}]}, "r1", "failed", True),
+        ({}, "", "inactive", False),
+        ({"order": "", "offered": "", "phase": "clean", "alive": False}, "", "inactive", True),
+        ({"order": "", "offered": "", "phase": "stop"}, "", "inactive", False),
+    ],
+)
+def test_an_order_is_obeyed_when_that_process_runs_or_has_ended(
+    word: dict[str, Any], run: str, active: str, done: bool
+) -> None:
+    assert obeyed({**GUARD, **word}, run, active) is done
 
 
 def mode_of(path: Path) -> int:

@@ -187,7 +187,7 @@ def test_a_pool_alone_has_the_connector_that_its_settings_name(
     (process,) = made.instances[0].processes
     told = value(process, "--kv-transfer-config")
     assert (json.loads(told)["kv_connector"] if told else None) == connector
-    assert [e.name for e in process.endpoints] == ports
+    assert [e.name for e in process.endpoints] == [*ports, "guard"]
     side_channel = {n for n in process.environment if "SIDE_CHANNEL" in n}
     assert len(side_channel) == (2 if "kv" in ports else 0)
 

@@ -33,6 +33,7 @@ steps:
     restart_on: [config, shared]
     name: "{{ process.unit }}"
     template: unit.j2
+    guarded: "{{ process.instance }}"
   shared: {kind: file, path: /etc/shared, file: shared.conf}
 """
 ROUTER = """

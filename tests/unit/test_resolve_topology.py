@@ -88,7 +88,10 @@ def test_a_gpu_had_a_side_channel_of_its_own_once() -> None:
 def test_a_rank_over_two_hosts_takes_all_their_gpus() -> None:
     (group,) = placed(PoolLayout(hosts_per_instance=2, tensor_parallel=16), 2, 1)
     assert [(s.ranks[0].index, s.ranks[0].gpus) for s in group] == [(0, tuple(range(8)))] * 2
-    assert [[e.name for e in engine_endpoints(s, INDEX)] for s in group] == [["api", "rpc", "kv"], []]
+    assert [[e.name for e in engine_endpoints(s, INDEX)] for s in group] == [
+        ["api", "rpc", "kv", "guard"],
+        ["guard"],
+    ]
 
 
 def test_two_instances_on_one_host_are_told_apart_or_refused() -> None:
@@ -104,6 +107,7 @@ def test_two_instances_on_one_host_are_told_apart_or_refused() -> None:
     assert told == [
         "port 8000 of a is wanted by prefill-0 api and decode-0 api",
         "port 5600 of a is wanted by prefill-0 kv and decode-0 kv",
+        "port 5750 of a is wanted by prefill-0 guard and decode-0 guard",
     ]
 
 

@@ -8,6 +8,9 @@
 Of the engine's options one is its own, obeyed by every process but the one that leads: `--stub-dies` at its
 start with a `traceback`, or `quietly` with status 0; `late`, while it listens and is not ready; at the first
 `request`.
+
+Every process of an engine leaves a file in /var/lib/stub-lives, which says in which epoch its guard started
+it; the file is as old as the process has been dead, or frozen.
 """
 
 import itertools
@@ -63,8 +66,22 @@ def serve(host, port, get, post=None):
     threading.Thread(target=server.serve_forever, daemon=True).start()
 
 
+def witness():
+    """Says, ten times a second, that this epoch is alive here."""
+    with open("/proc/self/cgroup") as file:
+        instance = file.read().partition("/dsv32-")[2].partition(".service")[0]
+    with open(f"/var/lib/dsv32/guard/{instance}.json") as file:
+        epoch = json.load(file)["told"]["epoch"]
+    os.makedirs("/var/lib/stub-lives", exist_ok=True)
+    path = f"/var/lib/stub-lives/{instance},{epoch},{time.time()}"
+    while True:
+        with open(path, "w"):
+            time.sleep(0.1)
+
+
 def engine(options):
     """One process of an instance."""
+    threading.Thread(target=witness, daemon=True).start()
     rank = int(options.get("data-parallel-start-rank", ["0"])[0])
     leads = rank == 0 and "data-parallel-size" in options
     dies = "" if leads else options.get("stub-dies", [""])[0]

@@ -1,0 +1,240 @@
+"""Every interleaving of guards: what can be, when messages are lost, late or old and hosts fail at any time.
+
+A world is each host's disk, the epoch whose process lives there and the orders it was given. Kept with it is
+all that may still be heard there: whatever was ever told on any way to this world, in any order, any number
+of times, or never. That is more than can really be, never less. A guard that was killed between writing and
+telling has told less than one that was not: it can do nothing that the other cannot. Worlds that differ in
+the names of hosts are one.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How far to look."""
+
+    members: int
+    epochs: int
+    orders: tuple[str, ...] = ("a",)
+    """What the launcher gives, one after the other; a host may miss some. All have the first."""
+    losses: int = 0
+    """How many disks may be lost."""
+    most_tries: int = 0
+    """0: without end, and how many there were is not told apart."""
+
+
+class Host(NamedTuple):
+    """What its guard has on disk (a number), the epoch whose process lives, the last order it was given, and
+    the last epoch that was started there since nothing was alive anywhere: nobody knows that one."""
+
+    told: int
+    alive: int
+    given: int
+    started: int = 0
+
+
+class World(NamedTuple):
+    hosts: tuple[Host, ...]
+    losses: int = 0
+
+
+Mail = tuple[tuple[int, ...], ...]
+"""Mail[hearer][teller]: a bit for each thing told."""
+
+
+class ViolationError(Exception):
+    """What must never be, and how it came about."""
+
+
+class Explorer:
+    """Over a guard module's `decide`, until no world has anything new to hear."""
+
+    def __init__(self, guard: Any, bounds: Bounds) -> None:
+        self.guard, self.bounds = guard, bounds
+        self.most_tries = bounds.most_tries or 1 << 30
+        self.tolds: list[Any] = []
+        self.numbers: dict[Any, int] = {}
+        self.decided: dict[tuple[Any, ...], frozenset[tuple[int, str]]] = {}
+        self.renamings = list(itertools.permutations(range(bounds.members)))
+        self.mail: dict[World, Mail] = {}
+        self.came: dict[World, tuple[World | None, str]] = {}
+        self.new = Host(self.number(guard.Told()), 0, 0)
+
+    def number(self, told: Any) -> int:
+        """A name for what was told, without what safety does not depend on."""
+        told = told if self.bounds.most_tries else told._replace(tries=0)
+        if told not in self.numbers:
+            self.numbers[told] = len(self.tolds)
+            self.tolds.append(told)
+        return self.numbers[told]
+
+    def explore(self) -> int:
+        """How many worlds there are; ViolationError for the first that must not be."""
+        first = World((self.new,) * self.bounds.members)
+        self.mail[first] = ((0,) * self.bounds.members,) * self.bounds.members
+        self.came[first] = (None, "all are new")
+        todo = [(0, first)]
+        while todo:
+            _, world = heapq.heappop(todo)
+            for name, *found in self.successors(world, self.mail[world]):
+                after, mail = self.folded(*found)
+                self.came.setdefault(after, (world, name))
+                before = self.mail.get(after)
+                joined = mail if before is None else union(before, mail)
+                if joined != before:
+                    self.mail[after] = joined
+                    if (entry := (self.age(after), after)) not in todo:
+                        heapq.heappush(todo, entry)
+                    if len({h.alive for h in after.hosts if h.alive}) > 1:
+                        raise ViolationError("two epochs are alive", *self.path(after))
+        return len(self.mail)
+
+    def age(self, world: World) -> int:
+        """Later worlds are looked at later, when all that may be heard in them is known."""
+        phases = (self.guard.CLEAN, self.guard.RUN, self.guard.STOP)
+        told = [self.tolds[h.told] for h in world.hosts]
+        steps = sum(4 * t.epoch + phases.index(t.phase) for t in told) + sum(h.given for h in world.hosts)
+        return steps + 100 * world.losses
+
+    def path(self, world: World | None) -> list[str]:
+        steps = []
+        while world is not None:
+            world, name = self.came[world]
+            steps.append(name)
+        return steps[::-1]
+
+    def folded(self, world: World, mail: Mail) -> tuple[World, Mail]:
+        """The same for all worlds that differ in the names of hosts alone."""
+        if not any(h.alive for h in world.hosts):
+            world = world._replace(hosts=tuple(h._replace(started=0) for h in world.hosts))
+        return min(
+            (
+                world._replace(hosts=tuple(world.hosts[i] for i in r)),
+                tuple(tuple(mail[i][j] for j in r) for i in r),
+            )
+            for r in self.renamings
+        )
+
+    def successors(self, world: World, mail: Mail) -> Iterator[tuple[str, World, Mail]]:
+        for i, host in enumerate(world.hosts):
+            boxes = tuple(box for j, box in enumerate(mail[i]) if j != i)
+            for told, action in self.decisions(host, (), boxes):
+                yield from self.acted(world, mail, i, told, action)
+            if host.alive:
+                yield f"{i} dies", with_host(world, i, host._replace(alive=0)), mail
+            for given in range(host.given + 1, len(self.bounds.orders)):
+                order = self.bounds.orders[given]
+                yield f"{i} is given {order!r}", with_host(world, i, host._replace(given=given)), mail
+            if world.losses < self.bounds.losses and host != self.new:
+                after = with_host(world, i, self.new._replace(started=host.started))._replace(
+                    losses=world.losses + 1
+                )
+                yield f"{i} loses its disk", after, forgotten(world, mail, i)
+
+    def acted(
+        self, world: World, mail: Mail, i: int, told: int, action: str
+    ) -> Iterator[tuple[str, World, Mail]]:
+        host, name = world.hosts[i], f"{i} tells {tuple(self.tolds[told])}, {action or 'waits'}"
+        before, now = self.tolds[host.told], self.tolds[told]
+        given = [self.bounds.orders[: h.given + 1] for h in world.hosts]
+        anew = before.order and now.order and now.order != before.order
+        if anew and not self.bounds.losses and not all(now.order in g for g in given):
+            raise ViolationError("an order was followed that not all had", *self.path(world), name)
+        if action == "start" and now.tries >= self.most_tries:
+            raise ViolationError("it gave up, and starts", *self.path(world), name)
+        if action == "start" and now.epoch == host.started and any(h.alive == now.epoch for h in world.hosts):
+            raise ViolationError("a process met one of an earlier life", *self.path(world), name)
+        alive = {"start": now.epoch, "stop": 0}.get(action, host.alive)
+        started = now.epoch if action == "start" else host.started
+        mail = heard(mail, i, told)
+        yield name, with_host(world, i, host._replace(told=told, alive=alive, started=started)), mail
+        if action == "stop":
+            yield name + " slowly", with_host(world, i, host._replace(told=told)), mail
+
+    def decisions(
+        self, host: Host, said: tuple[int, ...], boxes: tuple[int, ...]
+    ) -> frozenset[tuple[int, str]]:
+        """What a guard can do that has heard `said` of its first peers (-1: nothing), and anything or nothing
+        of what lies in the boxes of the others."""
+        key = (host[:3], said, boxes)
+        if key not in self.decided:
+            if boxes:
+                last = boxes[0].bit_length() - 1
+                found = self.decisions(host, (*said, last), boxes[1:])
+                if boxes[0]:
+                    found |= self.decisions(host, said, (boxes[0] & ~(1 << last), *boxes[1:]))
+            else:
+                found = frozenset(self.decide(host, said))
+            self.decided[key] = found
+        return self.decided[key]
+
+    def decide(self, host: Host, said: tuple[int, ...]) -> Iterator[tuple[int, str]]:
+        """With nothing wrong, and with something wrong; up to the last epoch."""
+        for trouble in ("", "hangs"):
+            told, action = self.step(host, [None if n < 0 else self.tolds[n] for n in said], trouble)
+            if told.epoch <= self.bounds.epochs:
+                yield self.number(told), action
+
+    def step(self, host: Host, said: list[Any], trouble: str = "") -> tuple[Any, str]:
+        peers = {str(j): told for j, told in enumerate(said)}
+        here = self.guard.Here(self.bounds.orders[host.given], bool(host.alive), True, trouble)
+        decision = self.guard.decide(self.tolds[host.told], here, peers, self.most_tries)
+        return decision.told, decision.action
+
+    def stuck(self) -> list[World]:
+        """Worlds from which it does not come to what the orders say, once faults end."""
+        return [world for world in self.mail if not self.well(self.rested(world.hosts))]
+
+    def rested(self, hosts: tuple[Host, ...]) -> list[Host]:
+        """The hosts when faults have ended, everything is heard, and nothing changes any more."""
+        now = list(hosts)
+        for _ in range(10 * self.bounds.members):
+            for i, host in enumerate(now):
+                told, action = self.step(host, [self.tolds[h.told] for j, h in enumerate(now) if j != i])
+                alive = {"start": told.epoch, "stop": 0}.get(action, host.alive)
+                now[i] = Host(self.number(told), alive, host.given)
+        return now
+
+    def well(self, hosts: list[Host]) -> bool:
+        """All run in one epoch if that was ordered, or gave up; none if one was told to stop. Where a
+        launcher died between two orders, either is well: all run, or none."""
+        wanted, alive = {self.bounds.orders[h.given] for h in hosts}, {h.alive for h in hosts}
+        if "" in wanted:
+            return alive == {0}
+        runs = len(alive) == 1 and all(h.alive == self.tolds[h.told].epoch > 0 for h in hosts)
+        gave_up = any(self.tolds[h.told].tries >= self.most_tries for h in hosts)
+        return runs or (alive == {0} and (gave_up or len(wanted) > 1))
+
+
+def with_host(world: World, i: int, host: Host) -> World:
+    return world._replace(hosts=(*world.hosts[:i], host, *world.hosts[i + 1 :]))
+
+
+def union(one: Mail, other: Mail) -> Mail:
+    return tuple(tuple(a | b for a, b in zip(x, y, strict=True)) for x, y in zip(one, other, strict=True))
+
+
+def heard(mail: Mail, i: int, told: int) -> Mail:
+    """What `i` says now may reach the others, now or later."""
+    bits = [1 << told if teller == i else 0 for teller in range(len(mail))]
+    return tuple(
+        boxes if hearer == i else tuple(box | bit for box, bit in zip(boxes, bits, strict=True))
+        for hearer, boxes in enumerate(mail)
+    )
+
+
+def forgotten(world: World, mail: Mail, i: int) -> Mail:
+    """Without all mail from `i` and to it: a guard that finds nothing on its disk waits until that is too
+    old. It hears what the others say from now on."""
+    now = tuple(0 if j == i else 1 << host.told for j, host in enumerate(world.hosts))
+    return tuple(
+        now if hearer == i else tuple(0 if teller == i else box for teller, box in enumerate(boxes))
+        for hearer, boxes in enumerate(mail)
+    )
