@@ -107,7 +107,9 @@ def do_all(doing: Doing, planned: Sequence[Move], before: Earlier | None) -> tup
         if before and move.id in before.done:
             tell(doing, move, "move-done", f"done in {before.run}")
             continue
-        doing.view.say(f"\n{move.id} of {len(doing.book.steps)}  {move.say}")
+        number, _, which = move.id.partition(" ")
+        told = f"{number} of {len(doing.book.steps)}" + (f", {which}" if which else "")
+        doing.view.say(f"\n{told}: {move.say}")
         stop_on_signal()  # a command before this one may have had its own way with ctrl-C
         try:
             stop = guarded(doing, move) or act(doing, move)
@@ -132,15 +134,20 @@ def tell(doing: Doing, move: Move, kind: Any, text: str) -> None:
 def explained(doing: Doing, move: Move, problem: Problem) -> Problem:
     """What did not go well, and the way on: another runbook, or whom to ask; and how to come back."""
     other = next_book(move, doing.scope, doing.books)
-    again = f"dsv32-launch runbook run {doing.book.id} {doing.scope.target}".rstrip()
-    own = f"{problem.do}; or {other}" if problem.do and other else problem.do or other
+    ways = [problem.do or other or "mend that", f"then {again(doing)}, which goes on here"]
+    ways += [f"or instead {other}"] if problem.do and other else []
     more = (problem.more, f"expected: {move.expect}", f"if nothing helps: {doing.book.escalate}")
     return replace(
         problem,
         what=f"{doing.book.id}, step {move.id}: {problem.what}",
-        do=f"{own}; then {again}, which goes on here" if own else f"{again}, when that is mended",
+        do="; ".join(ways[:1] if move.by_hand else ways),
         more="\n".join(text for text in more if text),
     )
+
+
+def again(doing: Doing) -> str:
+    """The command that goes on with this run."""
+    return f"dsv32-launch runbook run {doing.book.id} {doing.scope.target}".rstrip()
 
 
 def guarded(doing: Doing, move: Move) -> Stop | None:
@@ -183,8 +190,7 @@ def confirmed(doing: Doing, move: Move) -> Stop | None:
 
     if move.id in doing.confirmed or (doing.terminal and asked(f"  {move.expect} Is it done?")):
         return None
-    target = f" {doing.scope.target}" if doing.scope.target else ""
-    do = f"do it, then: dsv32-launch runbook run {doing.book.id}{target} --done '{move.id}'"
+    do = f"do it, then {again(doing)} --done '{move.id}'"
     return Stop(
         Exit.HOSTS_FAILED, Problem("this is done by hand, and nobody says that it is", move.by_hand, do=do)
     )

@@ -40,6 +40,13 @@ def ignored_settings(r: Reading) -> Value:
     )
 
 
+def newest_known(r: Reading) -> Value:
+    """The newest release of which there is a snapshot, where this one is newer; absent otherwise."""
+    if not r.beyond():
+        return None
+    return max((s.version for s in r.knowledge.snapshots.values()), key=release)
+
+
 def unknown_keys(r: Reading) -> Value:
     """Keys of JSON that the release's configuration does not have."""
     return r.told(_unknown_keys(r))
@@ -93,12 +100,15 @@ def _elsewhere(
     dashes = "--" if given is r.launch.flags else ""
     for name, setting in given.items():
         entry, head = history.get(name), _head(name)
-        if name in r.named or not r.version:
+        here = not exact or head in names(exact[0])
+        if not here and head in exact[0].renamed:
+            yield f"{dashes}{name} (instead: {dashes}{exact[0].renamed[head]})", setting
+        elif name in r.named or not r.version:
             continue
-        if entry:
+        elif entry:
             if not known_in(entry, r.version):
                 yield f"{dashes}{name}{_instead(entry, r.version)}", setting
-        elif exact and head not in names(exact[0]):
+        elif not here:
             others = [version for version, s in r.knowledge.snapshots.items() if head in names(s)]
             if others:
                 yield f"{dashes}{name} (of {', '.join(sorted(others, key=release))})", setting
@@ -176,6 +186,7 @@ def _instead(entry: Entry, version: str = "") -> str:
 
 
 QUANTITIES: dict[str, Quantity] = {
+    "newest_known": newest_known,
     "unknown_flags": unknown_flags,
     "gone_flags": gone_flags,
     "ignored_settings": ignored_settings,

@@ -124,3 +124,4 @@ def test_rules_see_through_a_new_name_in_a_foreign_script(tmp_path: Path, engine
     assert "unknown-flag" not in today
     assert today == found("0.34.0", ranks="--dp-ranks", sequences="--max-sequences")
     assert today != found("0.33.0", ranks="--dp-ranks", sequences="--max-sequences")
+    assert found("0.34.0", ranks="--dp-ranks", sequences="--max-num-seqs") == sorted([*today, "gone-flag"])

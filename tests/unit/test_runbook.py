@@ -298,7 +298,7 @@ def test_a_run_stops_at_what_nobody_confirms_and_goes_on_there(mine: Path) -> No
     assert code == 1, told
     assert "turn, step 2: this is done by hand, and nobody says that it is" in told
     assert "Turn decode-0 by hand." in told
-    assert "dsv32-launch runbook run turn decode-0 --done '2'" in told
+    assert "do     do it, then dsv32-launch runbook run turn decode-0 --done '2'\n" in told
 
     code, out, told = launch(mine, *words, "--done", "2", "--json")
     assert code == 0, told
