@@ -86,10 +86,13 @@ def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
     action = Action.UPDATE
     if moved:
         action = Action.RESTART if any(_runs(s, facts) for s in want.slots) else Action.START
-    shown = "\n".join(d.diff for d in unit.changes(first.unit, facts) if d.diff)
+    # of both the same lines: one of them is enough
+    diffs = (d.diff for s in (first, second) for d in unit.changes(s.unit, facts) if d.diff)
     because = _what_differs(first, facts)
     return (
-        Draft(action, "router", _state(first, facts), f"release {release(want)}", ops, because, diff=shown),
+        Draft(
+            action, "router", _state(first, facts), f"release {release(want)}", ops, because, next(diffs, "")
+        ),
     )
 
 
