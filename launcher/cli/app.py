@@ -9,7 +9,18 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from launcher import __version__
-from launcher.cli import diagnosing, drain, files, fitting, holding, inventories, look, operate, runbooks
+from launcher.cli import (
+    diagnosing,
+    drain,
+    files,
+    fitting,
+    holding,
+    inventories,
+    look,
+    operate,
+    restarting,
+    runbooks,
+)
 from launcher.cli.words import EXIT_CODES
 
 EVERY_DAY = "every day"
@@ -67,7 +78,7 @@ def common(
 
 for panel, commands in {
     EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
-    SERVING: (drain.drain, drain.undrain),
+    SERVING: (restarting.restart, drain.drain, drain.undrain),
     KEEP: (holding.lock, holding.unlock, holding.audit, look.runs),
     LOOK_INSIDE: (look.check, look.explain, diagnosing.bundle),
     PREPARE: (inventories.init, files.lint, fitting.fit, fitting.predict, inventories.inventory),
