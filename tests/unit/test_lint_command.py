@@ -106,6 +106,14 @@ def test_findings_of_a_foreign_file_for_people_and_programs(tmp_path: Path) -> N
     valid(json.loads(told.stdout))
 
 
+def test_what_depends_on_more_says_how_bad_it_would_be_and_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "run.sh").write_text("VLLM_ALL2ALL_BACKEND=pplx vllm serve /m -dp 8 -ep $EXTRA\n")
+    told = launch("lint", "--from", "run.sh", "--release", "0.18.0", folder=tmp_path).stdout
+    _, found, rest = told.partition("depends (warning): VLLM_ALL2ALL_BACKEND=pplx is read no more")
+    assert found
+    assert "  do      settings: `all2all-backend`" in rest.partition("  rule ")[0]
+
+
 def test_rules_can_be_listed_and_told_whole(tmp_path: Path) -> None:
     listed = launch("lint", "--rules", folder=tmp_path).stdout
     assert any(line.startswith("warning  tp-pads-heads ") for line in listed.splitlines())
