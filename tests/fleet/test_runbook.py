@@ -101,3 +101,6 @@ def test_a_runbook_ends_a_crash_and_goes_on_where_it_stopped(stubs: StubFleet) -
     mended = [r for r in runs.values() if r["why"] == "runbook engine-crash" and r["done"]]
     assert [(r["who"], r["result"]) for r in mended] == [("ana", "done")]
     assert "h03" in mended[0]["done"]
+    deeds = stubs.run("audit", "h03", "--json").lines("deed")
+    orders = [(d["who"], d["target"], d["why"], d["result"]) for d in deeds if d["op"] == "order"]
+    assert orders[-1] == ("ana", "run decode-0", "runbook engine-crash", "done")
