@@ -50,7 +50,7 @@ def lint(
     hardware: Annotated[str, typer.Option(metavar="NAME", help="Their hosts, from configs/hardware/.")] = "",
     form: Annotated[Format, typer.Option("--format", help="For people, or for code hosts.")] = Format.TEXT,
     rules: Annotated[bool, typer.Option("--rules", help="List all rules, and look at nothing.")] = False,
-    rule: Annotated[str, typer.Option(metavar="ID", help="Tell one rule whole.")] = "",
+    rule: Annotated[str, typer.Option(metavar="ID", help="Tell one rule whole, and try its samples.")] = "",
     data_dir: DataDir = None,
     json_lines: JsonLines = False,
 ) -> None:
@@ -68,6 +68,8 @@ def lint(
     if rules or rule:
         shown = [flow.rule_named(rule, data_dir=data_dir)] if rule else flow.rules(data_dir=data_dir)
         show_rules(view, shown, whole=bool(rule))
+        if rule:
+            try_rule(shown[0], data_dir)
         return
     from launcher.cli.context import chosen_inventory
 
@@ -89,6 +91,14 @@ def show_rules(view: View, rules: Sequence[Rule], *, whole: bool) -> None:
 
     for rule in rules:
         view.result("rule", rule, "\n".join(rule_lines(rule)) if whole else rule_row(rule))
+
+
+def try_rule(rule: Rule, data_dir: Path | None) -> None:
+    """InputError where a rule does not do at its own samples what they say."""
+    from launcher.flows.trial import trial
+
+    if wrong := trial(rule, data_dir=data_dir):
+        raise InputError(*wrong)
 
 
 def show_report(view: View, report: Report, subject: str) -> None:

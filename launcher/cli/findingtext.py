@@ -17,13 +17,13 @@ PLACES = 6
 def finding_lines(findings: Iterable[RuleFinding]) -> Iterator[str]:
     """What, then where, in which launches, why, what to do, and by which rule; each on its line."""
     for f in findings:
-        yield f"{f.severity if f.state == 'fires' else f.state}: {f.what}"
+        yield f"{f.severity if f.state == 'fires' else f'{f.state} ({f.severity})'}: {f.what}"
         yield from rows(
             ("because" if f.state == "accepted" else "on", f.because),
             ("where", "; ".join(f.places[:PLACES]) + _more(f.places)),
             ("launch", launches(f.launches)),
             ("why", f.why),
-            ("do", f.fix if f.state == "fires" else ""),
+            ("do", "" if f.state == "accepted" else f.fix),
             ("source", f.known_from),
             ("rule", f"{f.rule}{_range(f.since, f.until)}"),
         )

@@ -34,7 +34,8 @@ def table(rows: Sequence[Row], load: Load) -> str:
     lines = [
         "  ".join(_column(h, c, w) for h, c, w in zip(HEADS, line, widths, strict=True)) for line in cells
     ]
-    note = f"GiB of a GPU, KV tokens of a rank, requests of {load.prompt} + {load.answer} tokens at once"
+    size = f"{load.prompt} + {load.answer} tokens"
+    note = f"GiB of a GPU, KV tokens of a rank, requests of {size} at once in all instances of the pool"
     return "\n".join((*(line.rstrip() for line in lines), "", note))
 
 

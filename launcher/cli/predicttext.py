@@ -86,7 +86,7 @@ def _limits(made: Forecast) -> str:
         f"{name} {'≤' if limit.at_most is not None else '≥'} {limit.at_most or limit.at_least:g} ({limit.of})"
         for name, limit in made.sla.limits.items()
     )
-    return f"service level {made.sla.name}: {', '.join(shown)}; only dsv32-launch bench can tell"
+    return f"service level {made.sla.name}: {', '.join(shown)}; only a measurement can tell"
 
 
 def _terms(row: Row) -> Iterator[str]:

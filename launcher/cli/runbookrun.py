@@ -112,7 +112,7 @@ def do_all(doing: Doing, planned: Sequence[Move], before: Earlier | None) -> tup
         doing.view.say(f"\n{told}: {move.say}")
         stop_on_signal()  # a command before this one may have had its own way with ctrl-C
         try:
-            stop = guarded(doing, move) or act(doing, move)
+            stop = kept_from(doing, move) or act(doing, move)
         except LauncherError as error:
             doing.view.problems(error.problems[:-1])
             stop = Stop(Exit(error.exit_code), error.problems[-1])
@@ -150,9 +150,9 @@ def again(doing: Doing) -> str:
     return f"dsv32-launch runbook run {doing.book.id} {doing.scope.target}".rstrip()
 
 
-def guarded(doing: Doing, move: Move) -> Stop | None:
+def kept_from(doing: Doing, move: Move) -> Stop | None:
     """Why a move must not be done now. LockedError where somebody else is at work."""
-    if not move.step.guard:
+    if not move.step.only_if:
         return None
     from launcher.cli.context import connected, deployment_of
     from launcher.flows import runbook_looks as looks
@@ -160,12 +160,12 @@ def guarded(doing: Doing, move: Move) -> Stop | None:
 
     wanted = doing.wanted
     inventory = wanted.wish.inventory
-    if "minimum" in move.step.guard:
+    if "minimum" in move.step.only_if:
         with connected(wanted) as fleet:
             found = looks.below_minimum(doing.scope, inventory, status(fleet, wanted, deployment_of(wanted)))
         if found:
             return Stop(Exit.HOSTS_FAILED, found[0])
-    if "alone" in move.step.guard:
+    if "alone" in move.step.only_if:
         hosts = looks.held_hosts(doing.scope, inventory.hosts)
         with connected(wanted, run_id=doing.running.id, lock=hosts):
             pass  # nobody else has it; the command that comes takes it itself

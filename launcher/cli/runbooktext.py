@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from launcher.flows.runbook import Move, Scope, danger_of, next_book
 from launcher.model.deployment import Deployment
-from launcher.model.runbook import PROGRAM, Guard, Runbook, RunbookStep
+from launcher.model.runbook import PROGRAM, Demand, Runbook, RunbookStep
 
-GUARDS: Mapping[Guard, str] = {
+DEMANDS: Mapping[Demand, str] = {
     "minimum": "its pool keeps its minimum of instances that serve without it, or it does not serve anyway",
     "alone": "no other run is at work there, and nobody else holds the fleet",
 }
@@ -30,7 +30,7 @@ def book_lines(book: Runbook) -> Iterator[str]:
     for number, step in enumerate(book.steps, start=1):
         yield f"{number}. {step.say}"
         yield f"     {step_text(step)}"
-        yield from (f"     only if {GUARDS[guard]}" for guard in step.guard)
+        yield from (f"     only if {DEMANDS[demand]}" for demand in step.only_if)
         yield f"     then: {step.expect}" + (f" If not: {step.otherwise}." if step.otherwise else "")
     yield f"  else   {book.escalate}"
 
@@ -75,8 +75,8 @@ def page(
         yield ""
         yield f"## [ ] {move.id}. {move.say}"
         yield ""
-        yield from (f"Only if {GUARDS[guard]}." for guard in move.step.guard)
-        yield from ([""] if move.step.guard else [])
+        yield from (f"Only if {DEMANDS[demand]}." for demand in move.step.only_if)
+        yield from ([""] if move.step.only_if else [])
         yield f"    {move_text(move, words)}"
         yield ""
         other = next_book(move, scope, books)

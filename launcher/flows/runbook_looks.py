@@ -1,4 +1,4 @@
-"""What a runbook asks of hosts itself: guards before a move, and commands that only look."""
+"""What a runbook asks of hosts itself: whether a move may be done, and commands that only look."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from annotated_types import Ge, MinLen
 
 Subject: TypeAlias = Literal["instance", "host", "pool", "fleet"]
 """What a runbook is run for; `fleet`: everything, so that nothing is to be named."""
-Guard: TypeAlias = Literal["minimum", "alone"]
+Demand: TypeAlias = Literal["minimum", "alone"]
 """minimum: each pool of the target keeps `minimum` serving instances without it, or it does not serve anyway;
 alone: no other run is at work on the target's hosts, and nobody else holds them."""
 
@@ -60,7 +60,7 @@ class RunbookStep:
     on_host: OnHost | None = None
     by_hand: str = ""
     """What a person does outside of us, and then says so."""
-    guard: tuple[Guard, ...] = ()
+    only_if: tuple[Demand, ...] = ()
     """What must hold before it."""
     exits: Annotated[tuple[int, ...], MinLen(1)] = (0,)
     """How `do` ends when it went well; `diagnose` ends with 1 when it found something."""

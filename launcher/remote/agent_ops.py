@@ -350,9 +350,11 @@ def target_of(op: dict[str, Any]) -> str:
     args = op["args"]
     if op["op"] == "units":
         return " ".join(f"{v} {u}" for v in UNITS_ORDER for u in args.get(v) or []) or "reload"
+    if op["op"] == "order":
+        return f"{args['verb']} {args['instance']}"
     if "words" in args:
         return " ".join(args["words"])[:200]
-    for name in ("path", "name", "key", "names", "instance", "url"):
+    for name in ("path", "name", "key", "names", "url"):
         if name in args:
             return args[name] if isinstance(args[name], str) else " ".join(args[name])
     return ""

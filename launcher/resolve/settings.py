@@ -177,7 +177,8 @@ def _computed_problem(name: str, setting: Setting) -> Problem:
         what=f"{name} is set, but resolve computes it",
         where=setting.source,
         why="ranks, addresses and ports of a deployment must agree with each other",
-        do="remove the line; `dsv32-launch explain INSTANCE` shows what it is and why",
+        do="remove the line; a layout sets sizes (tensor_parallel, data_parallel) and ports, "
+        "and `dsv32-launch explain INSTANCE` shows what this is and why",
     )
 
 

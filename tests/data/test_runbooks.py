@@ -70,10 +70,10 @@ def test_hosts_are_only_looked_at(book: Runbook) -> None:
 
 
 @pytest.mark.parametrize("book", BOOKS.values(), ids=lambda b: b.id)
-def test_nothing_is_taken_down_unguarded(book: Runbook) -> None:
+def test_nothing_is_taken_down_unasked(book: Runbook) -> None:
     """The first step that takes something away asks before whether somebody else is at work."""
     takes = [s for s in book.steps if s.do.split()[1:2] in (["down"], ["restart"], ["drain"])]
-    assert not takes or takes[0].guard, takes[0].source
+    assert not takes or takes[0].only_if, takes[0].source
 
 
 @pytest.mark.parametrize("book", BOOKS.values(), ids=lambda b: b.id)

@@ -106,6 +106,46 @@ def test_findings_of_a_foreign_file_for_people_and_programs(tmp_path: Path) -> N
     valid(json.loads(told.stdout))
 
 
+OWN = """\
+ours:
+  severity: note
+  when: [{setting: max-num-seqs, above: 192}]
+  what: "{max-num-seqs} requests a rank"
+  why: our load test
+  fix: "max-num-seqs: 192"
+  known_from: our load test
+  fires: [{engine: 0.18.0, text: vllm serve /m --max-num-seqs 256}]
+  passes: [{engine: 0.18.0, text: vllm serve /m --max-num-seqs 192}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("192", "192", ""),
+        ("seqs 256", "seqs 128", "rule ours does not fire at a sample that stands under `fires`"),
+        ("seqs 192", "seqs 193", "rule ours fires at a sample that stands under `passes`"),
+        ("{engine: 0.18.0, text: vllm", "{engine: 0.18.0, text: echo vllm", "starts no vLLM"),
+        ("{engine: 0.18.0,", "{engine: 0.18.0, model: deepseek,", "names `deepseek`, which is not known"),
+    ],
+)
+def test_a_rule_of_ones_own_is_tried_at_its_samples(tmp_path: Path, old: str, new: str, told: str) -> None:
+    path = tmp_path / "data/configs/rules/ours.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(OWN.replace(old, new))
+    done = launch("lint", "--rule", "ours", "--data-dir", "data", folder=tmp_path)
+    assert done.returncode == (Exit.INPUT_WRONG if told else Exit.DONE), done.stderr
+    assert told in done.stderr
+
+
+def test_what_depends_on_more_says_how_bad_it_would_be_and_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "run.sh").write_text("VLLM_ALL2ALL_BACKEND=pplx vllm serve /m -dp 8 -ep $EXTRA\n")
+    told = launch("lint", "--from", "run.sh", "--release", "0.18.0", folder=tmp_path).stdout
+    _, found, rest = told.partition("depends (warning): VLLM_ALL2ALL_BACKEND=pplx is read no more")
+    assert found
+    assert "  do      settings: `all2all-backend`" in rest.partition("  rule ")[0]
+
+
 def test_rules_can_be_listed_and_told_whole(tmp_path: Path) -> None:
     listed = launch("lint", "--rules", folder=tmp_path).stdout
     assert any(line.startswith("warning  tp-pads-heads ") for line in listed.splitlines())

@@ -122,7 +122,7 @@ def test_a_runbook_is_run_for_what_its_kind_is() -> None:
             "`gpu`, which is no runbook",
         ),
         (
-            "steps: [{say: s, expect: e, by_hand: x, guard: [luck]}]",
+            "steps: [{say: s, expect: e, by_hand: x, only_if: [luck]}]",
             "b.yaml:7",
             "expected one of minimum, alone",
         ),
