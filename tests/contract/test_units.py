@@ -55,7 +55,7 @@ def test_it_reads_every_unit(tmp_path: Path) -> None:
             if isinstance(step.want, Params) and (file := unit_file(step.want)) and step.want.content:
                 texts.setdefault(file.content, step.want.name)
     kinds = {re.sub(r"(-\d+)?\.service$", "", name) for name in texts.values()}
-    assert kinds == {"dsv32-prefill", "dsv32-decode", "dsv32-router", "dsv32-front"}
+    assert kinds >= {"dsv32-prefill", "dsv32-decode", "dsv32-router", "dsv32-front"}
     # the same unit differs from host to host: each text is a file of its own here
     units = [(f"{n}-{name}", text) for n, (text, name) in enumerate(texts.items())]
     assert complaints(units, tmp_path / "root") == ""
