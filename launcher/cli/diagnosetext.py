@@ -105,7 +105,7 @@ def stuck_problem(stuck: Stuck, stacks: Stacks | None) -> Problem:
     do = f"dsv32-launch logs {instance} --follow"
     if stuck.late:
         what += f", budget {stuck.budget_s} s"
-        do = f"dsv32-launch down --limit {instance} && dsv32-launch up --limit {instance}"
+        do = f"dsv32-launch restart {instance}"
     more = ""
     if stacks:
         more = "\n".join(stacks.text.splitlines()[:STACK_LINES]) or f"for its stacks: {stacks.how}"

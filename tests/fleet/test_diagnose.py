@@ -72,7 +72,7 @@ def test_a_process_that_hangs_in_silence_is_named(stubs: StubFleet) -> None:
     assert hang["what"].startswith("decode-0 waits for its process on h03")
     assert hang["do"] in (
         "dsv32-launch logs decode-0 --follow",
-        "dsv32-launch down --limit decode-0 && dsv32-launch up --limit decode-0",
+        "dsv32-launch restart decode-0",
     )
     stubs.serve()
 
