@@ -66,3 +66,9 @@ def test_no_unfinished_marks() -> None:
             except (UnicodeDecodeError, FileNotFoundError, IsADirectoryError):
                 continue
             assert not mark.search(text), path
+
+
+def test_each_test_module_has_a_name_of_its_own() -> None:
+    """pytest imports them by their names alone, and stops at the second of a name."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(set(names)) == sorted(names)
