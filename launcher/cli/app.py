@@ -73,7 +73,9 @@ for panel, commands in {
     PREPARE: (inventories.init, files.lint, fitting.fit, fitting.predict, inventories.inventory),
 }.items():
     for command in commands:
-        app.command(rich_help_panel=panel, epilog=EXIT_CODES)(command)
+        # a flag of vLLM with its dashes is a subject, too
+        settings = {"ignore_unknown_options": True} if command is look.explain else None
+        app.command(rich_help_panel=panel, epilog=EXIT_CODES, context_settings=settings)(command)
 app.add_typer(runbooks.runbook, name="runbook", rich_help_panel=EVERY_DAY)
 app.add_typer(files.stack, name="stack", rich_help_panel=PREPARE)
 app.add_typer(files.weights, name="weights", rich_help_panel=PREPARE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -32,8 +32,11 @@ STAMPED = re.compile(rf"^{ISO} ?")
 SHORT = re.compile(rf"^([A-Z][a-z]{{2}}) +(\d+) (\d\d:\d\d:\d\d)(?:\.(\d{{1,6}}))? {SAID_BY}")
 # dmesg -T
 DMESG = re.compile(r"^\[[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d+) (\d\d:\d\d:\d\d) (\d{4})\] ")
-# what vLLM itself writes into its lines
-VLLM = re.compile(r"\b(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (\d\d)-(\d\d) (\d\d:\d\d:\d\d) ")
+# what vLLM and torch's own C++ write into their lines: `INFO 11-29 18:10:03 `, `[W1129 18:10:03.123456789 `
+OWN_TIMES = (
+    re.compile(r"\b(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (\d\d)-(\d\d) (\d\d:\d\d:\d\d)() "),
+    re.compile(r"\[[IWEF](\d\d)(\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,6})\d*)? "),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +122,14 @@ def instance_of(unit: str) -> str:
 
 
 def line_told(line: str, year: int) -> Told:
-    """A line in the first of the forms that it has; vLLM's own time counts where there is no other."""
+    """A line in the first of the forms that it has; its program's own time counts where there is no other."""
     told = next((t for form in FORMS if (t := form(line, year))), Told(None, line))
-    if told.time_s is None and (found := VLLM.search(told.text)):
-        month, day, clock = found.groups()
-        return Told(epoch(f"{year}-{month}-{day}", clock), told.text, told.host, told.unit)
+    if told.time_s is not None:
+        return told
+    for own in OWN_TIMES:
+        if found := own.search(told.text):
+            month, day, clock, fraction = found.groups()
+            return replace(told, time_s=epoch(f"{year}-{month}-{day}", clock, fraction))
     return told
 
 

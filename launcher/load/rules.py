@@ -37,7 +37,7 @@ def file_problems(file: InventoryFile, document: Document) -> Iterator[Problem]:
         if name and name not in file.secrets:
             what = f"front.{key} names the secret `{name}`, which `secrets` does not have"
             yield Problem(what, where=document.place(("front", key)), do=near(name, file.secrets))
-    yield from _accept_problems(file.accept)
+    yield from accept_problems(file.accept)
 
 
 def cluster_problems(cluster: str, where: str) -> Iterator[Problem]:
@@ -54,6 +54,7 @@ def profile_problems(profile: Profile) -> Iterator[Problem]:
             yield from name_problems(part.settings.values(), part.environment.values())
     if profile.layout is not None:
         layout = profile.layout
+        yield from accept_problems(layout.accept)
         for pool in layout.engines.values():
             yield from name_problems([pool.settings], [pool.environment])
         if layout.router is not None:
@@ -122,7 +123,7 @@ def _path_problems(file: InventoryFile, document: Document) -> Iterator[Problem]
         yield Problem(what, where=document.place(("paths", "local")), why=why, do=do)
 
 
-def _accept_problems(accept: Settings) -> Iterator[Problem]:
+def accept_problems(accept: Settings) -> Iterator[Problem]:
     """A finding is accepted for a reason. Whether there is such a rule is seen where rules are read."""
     for rule, reason in accept.items():
         if not isinstance(reason.value, str) or not reason.value.strip():

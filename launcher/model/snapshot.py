@@ -15,7 +15,7 @@ class Option:
     default: Json = None
     """As the parser has it; None also where it is decided later."""
     choices: tuple[str, ...] = ()
-    """All values it takes; empty: not a matter of choice."""
+    """All values it takes; empty: not a matter of choice. Those in capitals may be written small."""
     switch: bool = False
     """true or false. An option stands without a value then, and its `--no-` form is false."""
     one_way: bool = False

@@ -76,7 +76,7 @@ def _value_problems(shown: str, value: Json, option: Option, release: str) -> It
 
 
 def _choice_problems(shown: str, value: Json, option: Option, release: str) -> Iterator[Problem]:
-    if not option.choices or not isinstance(value, str) or value in option.choices:
+    if not option.choices or not isinstance(value, str) or {value, value.upper()} & set(option.choices):
         return
     near = difflib.get_close_matches(value, option.choices, n=1)
     yield Problem(

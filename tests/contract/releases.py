@@ -33,7 +33,7 @@ LAYOUTS = DATA.names("configs/layouts", holding=".yaml")
 STACKS = DATA.names("configs/stacks", holding=".yaml")
 BASE_ENGINE = "vllm-0.32-cpu"
 """The engine of the stack that is below all environments; its router is there too."""
-WITHIN_S = 600
+WITHIN_S = 1200
 
 INVENTORY = """
 cluster: contract

@@ -11,7 +11,6 @@ memory, NCCL; nor whether DeepEP, DeepGEMM and the other compiled companions are
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import importlib
 import io
@@ -20,9 +19,10 @@ import os
 import runpy
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from types import SimpleNamespace
+from unittest import mock
 
 SNAPSHOT = Path(__file__).parents[2] / "scripts/snapshot-flags"
 STARTERS = (
@@ -32,9 +32,6 @@ STARTERS = (
     "vllm.v1.engine.core_client.launch_core_engines",
 )
 """What starts engine processes; it is given all that was resolved."""
-SERVER = "vllm.entrypoints.launchers.api_server.entry"
-SUPERVISOR = "vllm.entrypoints.launchers.dp_supervisor"
-"""Since 0.22: one API server process, SERVER's, for each rank."""
 
 
 class EngineStarts(BaseException):
@@ -62,46 +59,40 @@ def replace(names: tuple[str, ...], stand_in: object) -> None:
 
 
 @contextlib.contextmanager
-def children_of_supervisor() -> Iterator[list]:
-    """The arguments of each process that a supervisor starts; they end at once."""
-    children: list = []
+def no_process_starts() -> Iterator[list[Callable[[], None]]]:
+    """What processes would have run, in their order; each is dead at once.
 
-    def process(*, args: tuple, **_: object) -> SimpleNamespace:
-        def dead() -> bool:
-            return False
+    Since 0.22 a supervisor has an API server process for each rank.
+    """
+    would_run: list[Callable[[], None]] = []
 
-        def start() -> None:
-            children.append(args[0])
+    def start(process: BaseProcess) -> None:
+        would_run.append(process.run)
 
-        return SimpleNamespace(
-            start=start, join=lambda timeout=None: None, is_alive=dead, pid=None, exitcode=1, name=""
-        )
-
-    with contextlib.suppress(ModuleNotFoundError):
-        supervisor = importlib.import_module(SUPERVISOR)
-        supervisor.multiprocessing = SimpleNamespace(get_context=lambda _: SimpleNamespace(Process=process))
-    yield children
+    with (
+        mock.patch.object(BaseProcess, "start", start),
+        mock.patch.object(BaseProcess, "join"),
+    ):
+        yield would_run
 
 
 def serve(parser: object, words: list[str]) -> Iterator[dict]:
     """Each engine that `vllm serve` with these words would start."""
-    program = importlib.import_module("vllm.entrypoints.cli.serve")
+    program = importlib.import_module("vllm.entrypoints.cli.serve").ServeSubcommand()
     arguments = parser.parse_args(words)
-    program.ServeSubcommand().validate(arguments)
-    with children_of_supervisor() as children:
-        try:
-            program.ServeSubcommand.cmd(arguments)
-        except EngineStarts as started:
-            yield resolved(started.args[0])
-            return
-        except (Exception, SystemExit):
-            if not children:  # a supervisor ends with an error: its children are dead, its address not here
-                raise
-    for child in children:
-        try:
-            asyncio.run(importlib.import_module(SERVER).run_server(child))
-        except EngineStarts as started:
-            yield resolved(started.args[0])
+    program.validate(arguments)
+    with no_process_starts() as would_run:
+        runs = [lambda: program.cmd(arguments)]
+        while runs:
+            try:
+                runs.pop(0)()
+            except EngineStarts as started:
+                yield resolved(started.args[0])
+            except (Exception, SystemExit):
+                if not would_run:  # a supervisor ends with an error: all its processes are dead
+                    raise
+            runs += would_run
+            would_run.clear()
 
 
 def resolved(config: object) -> dict:

@@ -116,6 +116,18 @@ def test_without_a_terminal_nothing_is_changed_unasked(inventory: Path, tmp_path
         assert not (tmp_path / "runs").exists()
 
 
+def test_a_flag_may_be_explained_with_its_dashes(tmp_path: Path) -> None:
+    hosts = ("--hosts", "gpu[01-06]", "--addresses", "10.0.0.[11-16]")
+    written = launch("init", "small", *hosts, "--to", "small.yaml", folder=tmp_path)
+    assert written.returncode == Exit.DONE, written.stderr
+    with_them, without = (
+        launch("explain", subject, "small.yaml", folder=tmp_path)
+        for subject in ("--max-num-seqs", "max-num-seqs")
+    )
+    assert with_them.returncode == Exit.DONE, with_them.stderr
+    assert with_them.stdout == without.stdout != ""
+
+
 def test_an_unreached_host_is_a_failed_plan(inventory: Path, tmp_path: Path) -> None:
     (tmp_path / "ssh_config").write_text("Host gpu01\n  HostName 127.0.0.1\n  Port 1\n")
     inventory.write_text(FORM + f"ssh: {{config: {tmp_path}/ssh_config}}\n")

@@ -53,6 +53,12 @@ def test_a_line_in_each_form(line: str, expected: tuple[str, str, float, str | N
     assert told.text == (line if text is None else text)
 
 
+def test_a_line_of_torch_beside_lines_of_vllm_has_its_own_time() -> None:
+    text = "INFO 11-29 18:41:08 [a.py:1] up\n[rank2]:[W1129 18:41:10.250000000 TCPStore.cpp:125] gone\n"
+    told = list(lines_of(text, host="h", unit="u", year=2026))
+    assert [line.time_s for line in told] == [AT_S - 2, AT_S + 0.25]
+
+
 def test_a_line_without_a_time_has_that_of_the_line_before() -> None:
     told = list(lines_of("2026-11-29T18:41:10Z a\n  File b\n", host="h", unit="u", year=2026))
     assert [line.time_s for line in told] == [AT_S, AT_S]

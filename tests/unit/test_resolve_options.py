@@ -20,6 +20,7 @@ SNAPSHOT = Snapshot(
     options={
         "seed": Option(default=0),
         "dtype": Option(choices=("auto", "float32")),
+        "attention-backend": Option(choices=("FLASHMLA", "TRITON_MLA")),
         "enable-eplb": Option(switch=True),
         "headless": Option(switch=True, one_way=True),
         "disable-eplb": Option(switch=True, one_way=True, same_as="no-enable-eplb"),
@@ -54,6 +55,7 @@ def engine(tmp_path: Path) -> Engine:
         ("seed", True, "--seed is true, expected a value", "write the value"),
         ("random-seed", False, "--random-seed is false, expected a value", "write the value"),
         ("dtype", "flot32", "--dtype is 'flot32', which", "did you mean `float32`?"),
+        ("attention-backend", "FLASHMLA_SPARSE", "--attention-backend is", "did you mean `FLASHMLA`?"),
         ("enable-eplb", "yes", "--enable-eplb is 'yes', expected true or false", "without quotes"),
         ("headless", False, "--headless cannot be false", "`headless: null`"),
         ("disable-eplb", False, "--disable-eplb cannot be false", "`disable-eplb: null`"),
@@ -76,6 +78,7 @@ def test_what_is_refused(engine: Engine, name: str, value: Json, what: str, do: 
         ("seed", "7"),
         ("random-seed", "7"),
         ("dtype", "auto"),
+        ("attention-backend", "flashmla"),
         ("enable-eplb", False),
         ("disable-eplb", True),
         ("api-key", True),
