@@ -62,6 +62,10 @@ def diagnose(
 
     if version and not RELEASE.fullmatch(version):
         raise InputError(Problem(f"`{version}` is no release", "--engine-version", do="write it like 0.14.1"))
+    if saved and (target or since):
+        what = f"{'a target' if target else '--since'} means nothing to --from: all that is saved is read"
+        do = "leave it out, or name the file of one unit with --from"
+        raise InputError(Problem(what, where=target or since, do=do))
     view = choose(json_lines=json_lines)
     if saved:
         report = flow.of_files(saved, version=version, data_dir=data_dir)

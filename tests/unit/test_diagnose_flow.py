@@ -187,6 +187,12 @@ def test_a_wrong_release_is_refused() -> None:
     assert isinstance(done.exception, InputError)
 
 
+def test_what_saved_logs_cannot_answer_is_refused() -> None:
+    done = CliRunner().invoke(app, ["diagnose", "decode-0", "--from", "x"])
+    assert isinstance(done.exception, InputError)
+    assert "a target means nothing to --from" in str(done.exception)
+
+
 GOOD = """
 x:
   patterns: ['one (?P<port>\\d+)']
