@@ -62,11 +62,12 @@ def drained_too(fleet: Hands, wanted: Wanted, entry: Drained, *, below_minimum: 
     pool would be left that serve, unless `below_minimum`."""
     assert wanted.deployment, "what is drained belongs to a deployment"
     before = drained_on(fleet, wanted)
-    if any(d.instance == entry.instance for d in before):
+    now = with_entry(before, entry)
+    if now == before:
         return before
     instance = wanted.deployment.instance(entry.instance)
     pool = wanted.wish.inventory.pools[instance.pool]
-    left = serving(fleet, wanted, instance.pool) - {d.instance for d in before} - {entry.instance}
+    left = others(fleet, wanted, instance, before)
     if len(left) < pool.minimum and not below_minimum:
         raise PlanRefusedError(
             Problem(
@@ -77,7 +78,17 @@ def drained_too(fleet: Hands, wanted: Wanted, entry: Drained, *, below_minimum: 
                 do="bring another one up first (dsv32-launch up), or say --below-minimum",
             )
         )
-    return (*before, entry)
+    return now
+
+
+def with_entry(before: tuple[Drained, ...], entry: Drained) -> tuple[Drained, ...]:
+    """This instance among what is drained; who drained it first is kept."""
+    return before if any(d.instance == entry.instance for d in before) else (*before, entry)
+
+
+def others(fleet: Hands, wanted: Wanted, instance: Instance, drained: tuple[Drained, ...]) -> set[str]:
+    """The other instances of its pool that serve and get requests."""
+    return serving(fleet, wanted, instance.pool) - {d.instance for d in drained} - {instance.name}
 
 
 def serving(fleet: Hands, wanted: Wanted, pool: str) -> set[str]:

@@ -9,7 +9,7 @@ from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
 from launcher.execute.observe import observe
 from launcher.execute.planner import bind, facts_digest
-from launcher.flows.drain import await_idle, drained_too, of_routers, serving, switch
+from launcher.flows.drain import await_idle, of_routers, others, serving, switch, with_entry
 from launcher.flows.drained import drained_on
 from launcher.flows.targets import unknown
 from launcher.flows.up import Approve, Run, ready
@@ -91,7 +91,10 @@ def restart(
 ) -> tuple[Finding, ...]:
     """Wave by wave; the first that does not come up ends it, and stays away from requests."""
     refuse_too_few(fleet, wanted, instances, manner)
-    if not approve(restarts(fleet, wanted, instances)):
+    planned = restarts(fleet, wanted, instances)
+    if planned.unreached:
+        raise PlanRefusedError(*planned.unreached.values())
+    if not approve(planned):
         return ()
     findings: list[Finding] = []
     for wave in waves(instances, manner):
@@ -140,9 +143,18 @@ def _changes(here: Wanted, host: str, facts: Facts) -> Iterator[Change]:
 def _wave(
     fleet: Hands, wanted: Wanted, wave: Sequence[Instance], manner: Manner, run: Run
 ) -> Iterator[Finding]:
-    before = drained_on(fleet, wanted)
+    assert wanted.deployment, "what is restarted is deployed"
+    before = now = drained_on(fleet, wanted)
     for instance in wave:
-        yield from _taken_away(fleet, wanted, instance, manner, run)
+        # where nothing else serves its pool, requests fail whether routers know of it or not
+        if not wanted.deployment.routers or not others(fleet, wanted, instance, now):
+            continue
+        now = with_entry(now, manner.drained(instance))
+        told = [*_switched(fleet, wanted, now, run, said=f"{instance.name} gets no requests")]
+        yield from told
+        if any(f.problem for f in told):  # it still gets requests: it is left as it is
+            return
+        yield _ended(fleet, wanted, instance, manner, run)
     plan = restarts(fleet, wanted, wave)
     if plan.unreached:
         yield from (Finding(Severity.ERROR, h, p.what, p) for h, p in plan.unreached.items())
@@ -162,29 +174,16 @@ def _wave(
     yield from (Finding(Severity.OK, i.name, "started anew, and ready") for i in wave)
     names = {i.name for i in wave}
     kept = tuple(d for d in before if d.instance not in names or not d.why.startswith(BECAUSE))
-    if drained_on(fleet, wanted) != kept:
+    if kept != now:
         yield from _switched(fleet, wanted, kept, run, said=f"{', '.join(sorted(names))} gets requests again")
 
 
-def _taken_away(
-    fleet: Hands, wanted: Wanted, instance: Instance, manner: Manner, run: Run
-) -> Iterator[Finding]:
-    """Routers forget it, and it ends what it has begun; where nothing else serves its pool, requests fail."""
-    assert wanted.deployment, "what is restarted is deployed"
-    others = serving(fleet, wanted, instance.pool) - {instance.name}
-    others -= {d.instance for d in drained_on(fleet, wanted)}
-    if not wanted.deployment.routers or not others:
-        return
-    drained = drained_too(fleet, wanted, manner.drained(instance), below_minimum=True)
-    told = [*_switched(fleet, wanted, drained, run, said=f"{instance.name} gets no requests")]
-    yield from told
-    if any(f.problem for f in told):
-        return
+def _ended(fleet: Hands, wanted: Wanted, instance: Instance, manner: Manner, run: Run) -> Finding:
+    """It has ended what it has begun; or it is restarted all the same, and what that cuts off is told."""
     idle = await_idle(
         fleet, wanted, instance, run.listener, within_s=manner.within_s, interrupted=run.interrupted
     )
-    # it is restarted all the same: whoever waits no longer is told what that cuts off
-    yield idle if idle.problem is None else Finding(Severity.WARNING, instance.name, f"{idle.text}; cut off")
+    return idle if idle.problem is None else Finding(Severity.WARNING, instance.name, f"{idle.text}; cut off")
 
 
 def _switched(
