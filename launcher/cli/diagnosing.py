@@ -10,30 +10,16 @@ from typing import Annotated
 
 import typer
 
-from launcher.cli.options import DataDir, InventoryOption, JsonLines
+from launcher.cli.options import DataDir, InventoryOption, JsonLines, SinceStart, UnitTarget
 from launcher.model.problem import Exit, InputError, Problem
 
 RELEASE = re.compile(r"\d+\.\d+(\.\d+)?")
 
 
 def diagnose(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="TARGET",
-            help="An instance, pool, host, `router` or `front`; everything if left out.",
-            show_default=False,
-        ),
-    ] = "",
+    target: UnitTarget = "",
     inventory: InventoryOption = None,
-    since: Annotated[
-        str,
-        typer.Option(
-            metavar="WHEN",
-            help="30m, 2h, or 2026-11-29T18:05 (UTC); default: each unit's last start.",
-            show_default=False,
-        ),
-    ] = "",
+    since: SinceStart = "",
     saved: Annotated[
         list[Path] | None,
         typer.Option(
@@ -94,23 +80,9 @@ def diagnose(
 
 
 def bundle(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="TARGET",
-            help="An instance, pool, host, `router` or `front`; everything if left out.",
-            show_default=False,
-        ),
-    ] = "",
+    target: UnitTarget = "",
     inventory: InventoryOption = None,
-    since: Annotated[
-        str,
-        typer.Option(
-            metavar="WHEN",
-            help="30m, 2h, or 2026-11-29T18:05 (UTC); default: each unit's last start.",
-            show_default=False,
-        ),
-    ] = "",
+    since: SinceStart = "",
     to: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Default: CLUSTER-TIME.tar.gz here.", show_default=False),

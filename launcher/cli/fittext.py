@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from launcher.cli.words import count
+from launcher.cli.words import columns, count
 from launcher.fit import GIB, Budget, Shape
 from launcher.flows.fit import Load, Row
 
@@ -29,14 +29,10 @@ LEFT = ("", "pool", "shape", "fits")
 
 def table(rows: Sequence[Row], load: Load) -> str:
     """A line for each row; sizes are GiB of one GPU, KV tokens those of one rank."""
-    cells = [HEADS, *(_cells(row) for row in rows)]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(HEADS))]
-    lines = [
-        "  ".join(_column(h, c, w) for h, c, w in zip(HEADS, line, widths, strict=True)) for line in cells
-    ]
     size = f"{load.prompt} + {load.answer} tokens"
+    told = columns([HEADS, *(_cells(row) for row in rows)], left=LEFT)
     note = f"GiB of a GPU, KV tokens of a rank, requests of {size} at once in all instances of the pool"
-    return "\n".join((*(line.rstrip() for line in lines), "", note))
+    return f"{told}\n\n{note}"
 
 
 def explained(rows: Iterable[Row]) -> str:
@@ -86,10 +82,6 @@ def _cells(row: Row) -> tuple[str, ...]:
         f"{row.requests:,}",
         "yes" if row.fits else "no: " + "; ".join(made.reasons),
     )
-
-
-def _column(head: str, cell: str, width: int) -> str:
-    return cell.ljust(width) if head in LEFT else cell.rjust(width)
 
 
 def _explained(row: Row) -> Iterator[str]:

@@ -9,7 +9,15 @@ from typing import Annotated
 
 import typer
 
-from launcher.cli.options import DataDir, InventoryArgument, JsonLines
+from launcher.cli.options import (
+    DataDir,
+    InventoryArgument,
+    JsonLines,
+    LoneHardware,
+    LoneLayout,
+    LoneModel,
+    LoneStack,
+)
 from launcher.model.problem import Exit, InputError, Problem
 
 STOCK_LAYOUT = "current-2p1d"
@@ -42,19 +50,10 @@ def _refuse_unread(chosen: Mapping[str, object]) -> None:
 
 def fit(
     inventory: InventoryArgument = None,
-    layout: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="A layout of configs/layouts/ by itself, without an inventory."),
-    ] = "",
-    stack: Annotated[
-        str, typer.Option(metavar="NAME", help="With --layout: from configs/stacks/.")
-    ] = STOCK_STACK,
-    hardware: Annotated[
-        str, typer.Option(metavar="NAME", help="With --layout: from configs/hardware/.")
-    ] = STOCK_HARDWARE,
-    model: Annotated[
-        str, typer.Option(metavar="NAME", help="With --layout: from configs/models/.")
-    ] = STOCK_MODEL,
+    layout: LoneLayout = "",
+    stack: LoneStack = STOCK_STACK,
+    hardware: LoneHardware = STOCK_HARDWARE,
+    model: LoneModel = STOCK_MODEL,
     model_config: Annotated[
         Path | None,
         typer.Option(
@@ -114,19 +113,10 @@ def fit(
 
 def predict(
     inventory: InventoryArgument = None,
-    layout: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="A layout of configs/layouts/ by itself, without an inventory."),
-    ] = "",
-    stack: Annotated[
-        str, typer.Option(metavar="NAME", help="With --layout: from configs/stacks/.")
-    ] = STOCK_STACK,
-    hardware: Annotated[
-        str, typer.Option(metavar="NAME", help="With --layout: from configs/hardware/.")
-    ] = STOCK_HARDWARE,
-    model: Annotated[
-        str, typer.Option(metavar="NAME", help="With --layout: from configs/models/.")
-    ] = STOCK_MODEL,
+    layout: LoneLayout = "",
+    stack: LoneStack = STOCK_STACK,
+    hardware: LoneHardware = STOCK_HARDWARE,
+    model: LoneModel = STOCK_MODEL,
     workload: Annotated[
         str,
         typer.Option(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from launcher.cli.options import DataDir, InventoryArgument, InventoryOption, JsonLines, Limit
+from launcher.cli.options import DataDir, InventoryArgument, InventoryOption, JsonLines, Limit, UnitTarget
 from launcher.model.problem import Exit, InputError, Problem
 
 if TYPE_CHECKING:
@@ -70,14 +70,7 @@ def check(
 
 
 def logs(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="TARGET",
-            help="An instance, pool, host, `router` or `front`; everything if left out.",
-            show_default=False,
-        ),
-    ] = "",
+    target: UnitTarget = "",
     inventory: InventoryOption = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new lines.")] = False,
     lines: Annotated[

@@ -43,3 +43,33 @@ Verbose: TypeAlias = Annotated[
         "--verbose", "-v", count=True, help="Show diffs and each change as it starts.", show_default=False
     ),
 ]
+UnitTarget: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="TARGET",
+        help="An instance, pool, host, `router` or `front`; everything if left out.",
+        show_default=False,
+    ),
+]
+SinceStart: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--since",
+        metavar="WHEN",
+        help="30m, 2h, or 2026-11-29T18:05 (UTC); default: each unit's last start.",
+        show_default=False,
+    ),
+]
+LoneLayout: TypeAlias = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="A layout of configs/layouts/ by itself, without an inventory."),
+]
+LoneStack: TypeAlias = Annotated[
+    str, typer.Option(metavar="NAME", help="With --layout: from configs/stacks/.")
+]
+LoneHardware: TypeAlias = Annotated[
+    str, typer.Option(metavar="NAME", help="With --layout: from configs/hardware/.")
+]
+LoneModel: TypeAlias = Annotated[
+    str, typer.Option(metavar="NAME", help="With --layout: from configs/models/.")
+]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
+from launcher.cli.words import columns
 from launcher.flows.predict import Forecast, Row
 from launcher.predict.group import Part, total
 
@@ -16,7 +17,7 @@ def text(made: Forecast, *, explain: bool) -> str:
     """Everything there is to say, each block under its heading."""
     blocks = [
         f"{made.name}: a model, not a measurement",
-        table([HEADS, *(_cells(row) for row in made.rows)]),
+        columns([HEADS, *(_cells(row) for row in made.rows)], left=LEFT),
         "tok/s: prompt and output tokens; tok/s/GPU: over the GPUs of that pool; TTFT and TPOT: means",
     ]
     if made.sla:
@@ -48,19 +49,6 @@ def document(made: Forecast) -> dict[str, Any]:
             for e in made.errors
         ],
     }
-
-
-def table(rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as they must be; numbers stand at the right."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = (
-        "  ".join(
-            cell.ljust(width) if head in LEFT else cell.rjust(width)
-            for head, cell, width in zip(rows[0], row, widths, strict=True)
-        )
-        for row in rows
-    )
-    return "\n".join(line.rstrip() for line in lines)
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -116,4 +104,4 @@ def _errors(made: Forecast) -> str:
         )
         for e in made.errors
     ]
-    return table([("point", "figure", "model", "published", "error", ""), *rows])
+    return columns([("point", "figure", "model", "published", "error", ""), *rows], left=LEFT)

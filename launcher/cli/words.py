@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from launcher.model.problem import Problem
@@ -62,3 +62,17 @@ def problem_lines(problems: Sequence[Problem], *, severity: str = "error") -> It
                 first, *rest = text.splitlines()
                 yield f"  {word:<6} {first}"
                 yield from (f"         {line}" for line in rest)
+
+
+def columns(rows: Sequence[Sequence[str]], *, left: Collection[str]) -> str:
+    """A table under its heads, the first row, columns as wide as they must be. Those of `left` are text; all
+    others are numbers, and stand at the right."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = (
+        "  ".join(
+            cell.ljust(width) if head in left else cell.rjust(width)
+            for head, cell, width in zip(rows[0], row, widths, strict=True)
+        )
+        for row in rows
+    )
+    return "\n".join(line.rstrip() for line in lines)

@@ -13,6 +13,7 @@ import pytest
 from launcher.flows.weights import write_manifest
 from launcher.load.choice import Choice, read
 from launcher.load.data import Data, shipped
+from launcher.load.model_config import NAMES
 from launcher.model.problem import InputError
 from launcher.model.profile import Model
 from launcher.sandbox import tiny_model
@@ -109,27 +110,7 @@ def test_manifest_names_every_file_and_refuses_what_is_no_model(folder: Path, tm
 def test_what_is_known_of_the_tiny_model_is_what_is_written() -> None:
     known = read(Model, Choice("tiny", "here"), Data((shipped(),))).architecture
     assert known is not None
-    names = {
-        "layers": "num_hidden_layers",
-        "dense_layers": "first_k_dense_replace",
-        "mtp_layers": "num_nextn_predict_layers",
-        "hidden": "hidden_size",
-        "vocabulary": "vocab_size",
-        "heads": "num_attention_heads",
-        "q_lora": "q_lora_rank",
-        "kv_lora": "kv_lora_rank",
-        "nope_head": "qk_nope_head_dim",
-        "rope_head": "qk_rope_head_dim",
-        "value_head": "v_head_dim",
-        "dense_ffn": "intermediate_size",
-        "expert_ffn": "moe_intermediate_size",
-        "experts": "n_routed_experts",
-        "shared_experts": "n_shared_experts",
-        "experts_per_token": "num_experts_per_tok",
-        "expert_groups": "n_group",
-        "max_context": "max_position_embeddings",
-    }
-    assert asdict(known) == {ours: tiny_model.CONFIG[theirs] for ours, theirs in names.items()} | {
+    assert asdict(known) == {ours: tiny_model.CONFIG[theirs] for ours, theirs in NAMES.items()} | {
         "index_heads": 0,
         "index_dim": 0,
         "index_topk": 0,
