@@ -12,6 +12,7 @@ from launcher import __version__
 from launcher.cli import (
     diagnosing,
     drain,
+    drilling,
     files,
     fitting,
     holding,
@@ -78,7 +79,7 @@ def common(
 
 for panel, commands in {
     EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
-    SERVING: (restarting.restart, drain.drain, drain.undrain),
+    SERVING: (restarting.restart, drain.drain, drain.undrain, drilling.drill),
     KEEP: (holding.lock, holding.unlock, holding.audit, look.runs),
     LOOK_INSIDE: (look.check, look.explain, diagnosing.bundle),
     PREPARE: (inventories.init, files.lint, fitting.fit, fitting.predict, inventories.inventory),
