@@ -9,10 +9,12 @@ from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
 from launcher.execute.observe import observe
 from launcher.execute.planner import bind, facts_digest
-from launcher.flows.drain import await_idle, of_routers, others, serving, switch, with_entry
+from launcher.flows.away import ended, switched
+from launcher.flows.drain import others, serving, with_entry
 from launcher.flows.drained import drained_on
+from launcher.flows.run import Approve, Run
 from launcher.flows.targets import unknown
-from launcher.flows.up import Approve, Run, ready
+from launcher.flows.up import ready
 from launcher.model.deployment import Deployment, Drained, Instance
 from launcher.model.facts import Facts
 from launcher.model.finding import Finding, Severity
@@ -35,13 +37,6 @@ class Manner:
     below_minimum: bool
     within_s: float
     """Seconds to wait for the requests that an instance has begun."""
-    who: str
-    when: str
-    why: str
-
-    def drained(self, instance: Instance) -> Drained:
-        """What is told of an instance that is taken from requests meanwhile."""
-        return Drained(instance.name, self.who, self.when, BECAUSE + self.why)
 
 
 def instances_of(deployment: Deployment, target: str) -> tuple[Instance, ...]:
@@ -61,12 +56,13 @@ def waves(instances: Sequence[Instance], manner: Manner) -> tuple[tuple[Instance
 
 def refuse_too_few(fleet: Hands, wanted: Wanted, instances: Sequence[Instance], manner: Manner) -> None:
     """PlanRefusedError where a pool would fall below its minimum meanwhile, unless that was allowed."""
-    problems = () if manner.below_minimum else tuple(_too_few(fleet, wanted, waves(instances, manner)))
+    problems = () if manner.below_minimum else tuple(too_few(fleet, wanted, waves(instances, manner)))
     if problems:
         raise PlanRefusedError(*problems)
 
 
-def _too_few(fleet: Hands, wanted: Wanted, planned: Iterable[Sequence[Instance]]) -> Iterator[Problem]:
+def too_few(fleet: Hands, wanted: Wanted, planned: Sequence[Sequence[Instance]]) -> Iterator[Problem]:
+    """A Problem for each pool that falls below its minimum while one of these waves is away."""
     away = {d.instance for d in drained_on(fleet, wanted)}
     for pool in {i.pool for wave in planned for i in wave}:
         minimum = wanted.wish.inventory.pools[pool].minimum
@@ -149,12 +145,12 @@ def _wave(
         # where nothing else serves its pool, requests fail whether routers know of it or not
         if not wanted.deployment.routers or not others(fleet, wanted, instance, now):
             continue
-        now = with_entry(now, manner.drained(instance))
-        told = [*_switched(fleet, wanted, now, run, said=f"{instance.name} gets no requests")]
+        now = with_entry(now, Drained(instance.name, run.who, run.when, BECAUSE + run.why))
+        told = [*switched(fleet, wanted, now, run, said=f"{instance.name} gets no requests")]
         yield from told
         if any(f.problem for f in told):  # it still gets requests: it is left as it is
             return
-        yield _ended(fleet, wanted, instance, manner, run)
+        yield ended(fleet, wanted, instance, manner.within_s, run)
     plan = restarts(fleet, wanted, wave)
     if plan.unreached:
         yield from (Finding(Severity.ERROR, h, p.what, p) for h, p in plan.unreached.items())
@@ -175,26 +171,7 @@ def _wave(
     names = {i.name for i in wave}
     kept = tuple(d for d in before if d.instance not in names or not d.why.startswith(BECAUSE))
     if kept != now:
-        yield from _switched(fleet, wanted, kept, run, said=f"{', '.join(sorted(names))} gets requests again")
-
-
-def _ended(fleet: Hands, wanted: Wanted, instance: Instance, manner: Manner, run: Run) -> Finding:
-    """It has ended what it has begun; or it is restarted all the same, and what that cuts off is told."""
-    idle = await_idle(
-        fleet, wanted, instance, run.listener, within_s=manner.within_s, interrupted=run.interrupted
-    )
-    return idle if idle.problem is None else Finding(Severity.WARNING, instance.name, f"{idle.text}; cut off")
-
-
-def _switched(
-    fleet: Hands, wanted: Wanted, drained: tuple[Drained, ...], run: Run, *, said: str
-) -> Iterator[Finding]:
-    here = of_routers(wanted, drained)
-    outcome = switch(fleet, here, lambda _: True, run.listener, interrupted=run.interrupted)
-    problems = outcome.problems if outcome else ()
-    yield from (Finding(Severity.ERROR, p.where, p.what, p) for p in problems)
-    if not problems:
-        yield Finding(Severity.OK, "router", said)
+        yield from switched(fleet, wanted, kept, run, said=f"{', '.join(sorted(names))} gets requests again")
 
 
 def _peers(wanted: Wanted, instances: Sequence[Instance]) -> Iterator[Finding]:
