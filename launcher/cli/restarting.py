@@ -12,10 +12,13 @@ from launcher.model.problem import Exit
 
 def restart(
     target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="An instance, a pool, a host, or `all` instances.")
+        str, typer.Argument(metavar="TARGET", help="An instance, a pool, a host, `router`, or `all`.")
     ],
     rolling: Annotated[
         bool, typer.Option("--rolling", help="One instance after the other; else all at once.")
+    ] = False,
+    canary: Annotated[
+        bool, typer.Option("--canary", help="One instance first; the others once it has answered every pair.")
     ] = False,
     why: Why = "",
     inventory: InventoryOption = None,
@@ -32,21 +35,26 @@ def restart(
     from launcher.cli.operate import approval_possible
     from launcher.cli.output import choose
     from launcher.cli.running import Running
-    from launcher.flows import restart as flow
+    from launcher.flows.restart import restart as flow
+    from launcher.flows.restart_order import Manner, meant_by, touched
     from launcher.flows.targets import routing
 
     approval_possible(yes=yes)
     view = choose(json_lines=json_lines)
     wanted = read_wanted(inventory, data_dir)
-    instances = flow.instances_of(deployment_of(wanted), target)
-    manner = flow.Manner(rolling=rolling, below_minimum=below_minimum, within_s=within_s)
-    hosts = {*routing(wanted.deployment), *(h for i in instances for h in i.hosts)}
+    meant = meant_by(deployment_of(wanted), target)
+    manner = Manner(
+        rolling=rolling,
+        canary=canary,
+        below_minimum=below_minimum,
+        within_s=within_s,
+    )
+    hosts = {*routing(wanted.deployment), *(h for i in touched(wanted, meant) for h in i.hosts)}
     with Running(wanted.wish, view, flow="restart", why=why) as run:
         interrupt = Interrupt(run.left)
         with connected(wanted, run_id=run.id, why=why, lock=hosts) as fleet:
             approve = approval(run, view, wanted, yes=yes, begin=interrupt.changes_begin)
-            about = run.told(interrupt, why=why.strip() or target)
-            findings = flow.restart(fleet, wanted, instances, manner, approve, about)
+            findings = flow(fleet, wanted, meant, manner, approve, run.told(interrupt, why=target))
         problems = tuple(f.problem for f in findings if f.problem)
         code = Exit.HOSTS_FAILED if problems else Exit.DONE
         run.ended(code, problems)

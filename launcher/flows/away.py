@@ -36,7 +36,7 @@ class Away:
         now = lasting(before)
         for instance in instances:
             if others(self.fleet, self.wanted, instance, now):
-                now = with_entry(now, moving(instance, self.run))
+                now = with_entry(now, away_for(instance, MOVING, self.run))
         going = [i for i in instances if i.name in {d.instance for d in now}]
         told = self._switched(now, said=f"{names(going)} gets no requests") if now != before else {}
         if not told:
@@ -56,9 +56,9 @@ class Away:
         return {f.subject: f.problem for f in findings if f.problem}
 
 
-def moving(instance: Instance, run: Run) -> Drained:
-    """What is told of an instance that is taken from requests while it moves."""
-    return Drained(instance.name, run.who, run.when, MOVING + (run.why or run.flow))
+def away_for(instance: Instance, because: str, run: Run) -> Drained:
+    """What is told of an instance that a run takes from requests; `because` says which runs may end that."""
+    return Drained(instance.name, run.who, run.when, because + (run.why or run.flow))
 
 
 def switched(

@@ -10,16 +10,17 @@ from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
 from launcher.execute.surprise import remaining
 from launcher.execute.waves import waves
-from launcher.flows.away import ended, moving, names, switched
+from launcher.flows.away import away_for, ended, names, switched
 from launcher.flows.drain import serving
-from launcher.flows.drained import drained_on, lasting, respecting
+from launcher.flows.drained import MOVING, drained_on, lasting, respecting
 from launcher.flows.groups import Member, first_group, one_of_each
 from launcher.flows.plan import limited, plan
-from launcher.flows.restart import too_few
+from launcher.flows.restart_order import both_sides
 from launcher.flows.revisions import remembered
 from launcher.flows.run import Approve, Run
 from launcher.flows.targets import limit_to
 from launcher.flows.up import Result, make_so, readiness, ready
+from launcher.health.canary import canary_past_router
 from launcher.model.deployment import Drained, Instance
 from launcher.model.finding import Finding, Severity
 from launcher.model.plan import Action, Plan
@@ -97,7 +98,7 @@ class _Move:
 
 def way_of(fleet: Hands, before: Wanted, after: Wanted, planned: Plan, manner: Manner) -> Way:
     """Who moves when, by what runs now: a run that was killed is taken up where it was."""
-    why = differences(before, after)
+    why = (*differences(before, after), *_unpaired(after))
     deployment = after.deployment
     moved = {c.instance for c in planned.stage("engine") if c.instance}
     drained = drained_on(fleet, after)
@@ -118,11 +119,16 @@ def way_of(fleet: Hands, before: Wanted, after: Wanted, planned: Plan, manner: M
     return replace(_way(instances, first or one_of_each(members), why), breaks=first is None)
 
 
+def _unpaired(wanted: Wanted) -> Iterator[str]:
+    if both_sides(wanted) and wanted.wish.profile.engine:
+        yield f"{wanted.wish.profile.engine.name} does not pair again by itself"
+
+
 def order_of(way: Way, planned: Plan) -> Iterator[str]:
     """The same, a line each, for whoever approves."""
     if not way.first:
         return
-    yield f"engines of both sides cannot hand KV to each other: {', '.join(way.why)}"
+    yield f"those that move and the others cannot serve together: {', '.join(way.why)}"
     if way.switched:
         yield f"users reach {names(way.first)} already; now {names(way.rest)} move, and join them"
         return
@@ -152,7 +158,7 @@ def _in_groups(move: _Move) -> Result:
         findings.add(lambda: _sent_there(move))
         if prepared and findings.problem and not move.run.interrupted():
             findings.told += _back(move, findings.problem)
-    findings.add(lambda: _moved(move, move.after, way.rest, idle=True))
+    findings.add(lambda: _moved(move, move.after, way.rest, partners=[i.name for i in way.first]))
     findings.add(lambda: _whole(move, move.after))
     return Result(move.planned, None, tuple(findings.told))
 
@@ -187,16 +193,13 @@ class Findings:
 def _taken_away(move: _Move) -> Iterator[Finding]:
     """The first group, by routers as they were."""
     run, first = move.run, move.way.first
-    gone = (*_kept(move), *(moving(i, run) for i in first))
-    told = tuple(switched(move.fleet, move.before, gone, run, said=f"{names(first)} gets no requests"))
-    yield from told
-    if not any(f.problem for f in told):
-        yield from (ended(move.fleet, move.before, i, move.manner.within_s, run) for i in first)
+    gone = (*_kept(move), *(away_for(i, MOVING, run) for i in first))
+    return switched(move.fleet, move.before, gone, run, said=f"{names(first)} gets no requests")
 
 
 def _sent_there(move: _Move) -> Iterator[Finding]:
     """Users, by new routers, which are asked for an answer before anybody reaches them."""
-    others = (*_kept(move), *(moving(i, move.run) for i in move.way.rest))
+    others = (*_kept(move), *(away_for(i, MOVING, move.run) for i in move.way.rest))
     return switched(
         move.fleet, move.after, others, move.run, said=f"users are sent to {names(move.way.first)}"
     )
@@ -208,15 +211,24 @@ def _kept(move: _Move) -> tuple[Drained, ...]:
 
 
 def _moved(
-    move: _Move, wanted: Wanted, instances: Sequence[Instance], *, idle: bool = False
+    move: _Move, wanted: Wanted, instances: Sequence[Instance], *, partners: Collection[str] = ()
 ) -> Iterator[Finding]:
-    """These instances, which get no requests; `idle`: they may still have some."""
-    for instance in instances if idle else ():
+    """These instances, which get no new requests: idle, moved, ready, and each asked with each partner."""
+    cut_off = move.way.breaks and instances == move.way.first
+    for instance in () if cut_off else instances:
         yield ended(move.fleet, wanted, instance, move.manner.within_s, move.run)
     told = tuple(_stage(move, wanted, "engine", {h for i in instances for h in i.hosts}))
     yield from told
-    if not told:
-        yield from readiness(move.fleet, wanted, instances, move.run)
+    if told or move.run.interrupted():
+        return
+    found = readiness(move.fleet, wanted, instances, move.run)
+    yield from found
+    if not any(f.problem for f in found):
+        mine = {i.name for i in instances}
+        nonce = f"{move.run.id} {names(instances)}"
+        yield from canary_past_router(
+            move.fleet, wanted, move.run.listener, of=mine, serving=partners, nonce=nonce
+        )
 
 
 def _stage(move: _Move, wanted: Wanted, stage: Stage, hosts: Collection[str]) -> Iterator[Finding]:
@@ -278,7 +290,7 @@ def _members(
     fleet: Hands, before: Wanted, after: Wanted, instances: Sequence[Instance]
 ) -> tuple[Member, ...]:
     was = {i.name: i for i in before.deployment.instances} if before.deployment else {}
-    up = {name for pool in {i.pool for i in was.values()} for name in serving(fleet, before, pool)}
+    up = serving(fleet, before) if before.deployment else set()
     hosts = {i.name: {*i.hosts, *(was[i.name].hosts if i.name in was else ())} for i in instances}
     return tuple(Member(i.name, i.pool, frozenset(hosts[i.name]), i.name in up) for i in instances)
 
@@ -290,7 +302,7 @@ def _too_few(wanted: Wanted, members: Sequence[Member], why: Sequence[str]) -> I
         yield Problem(
             what=f"pool {name} has {len(up)} instances that serve, two groups of it need {needed}",
             where=pool.source,
-            why=f"engines of both sides cannot hand KV to each other: {', '.join(why)}; "
+            why=f"those that move and the others cannot serve together: {', '.join(why)}; "
             f"these serve now: {', '.join(up) or 'none'}",
             do="bring another one up first, or say --below-minimum: nothing serves while it starts, then",
         )
@@ -304,5 +316,21 @@ def _refuse_one_by_one(fleet: Hands, wanted: Wanted, planned: Plan, manner: Mann
         return
     rows = waves(wanted.deployment.instances, changes)
     rolling = [tuple(i for i in row if i.name in restarting) for row in rows]
-    if problems := tuple(too_few(fleet, wanted, [row for row in rolling if row])):
+    up = serving(fleet, wanted) - {d.instance for d in drained_on(fleet, wanted)}
+    if problems := tuple(_below(wanted, rolling, up)):
         raise PlanRefusedError(*problems)
+
+
+def _below(wanted: Wanted, rolling: Sequence[Sequence[Instance]], up: Collection[str]) -> Iterator[Problem]:
+    """Each pool that falls below its minimum while one of these waves is away."""
+    for name in dict.fromkeys(i.pool for row in rolling for i in row):
+        pool = wanted.wish.inventory.pools[name]
+        own = {u for u in up if u.startswith(f"{name}-")}
+        left = min(len(own - {i.name for i in row}) for row in rolling)
+        if left < pool.minimum:
+            yield Problem(
+                what=f"pool {name} would have {left} instances that serve, its minimum is {pool.minimum}",
+                where=pool.source,
+                why=f"these serve now: {', '.join(sorted(own)) or 'none'}",
+                do="bring another one up first, or say --below-minimum: requests fail meanwhile, then",
+            )
