@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from launcher.health.errors import alternatives
+from launcher.health.marks import Marks
 from launcher.model.history import release
 from launcher.model.profile import Engine
 from launcher.model.signature import ANY, LogForms, LogKnowledge, LogLine, Signature
@@ -55,8 +56,7 @@ class Reader:
     def __init__(self, knowledge: LogKnowledge, engine: Engine, version: str) -> None:
         """`version`: of the engine; empty: unknown, and every signature may hold."""
         forms = knowledge.forms
-        self._noise, self._info = alternatives(forms.noise), alternatives(forms.info)
-        self._warning = alternatives(forms.warning)
+        self._noise, self._marks = alternatives(forms.noise), Marks(forms)
         self._fatal, self._ignore = alternatives(engine.fatal), alternatives(engine.ignore)
         holding = [s for s in knowledge.signatures if not version or holds_in(s, version)]
         # one with companions says more of a line than one without
@@ -81,7 +81,7 @@ class Reader:
 
     def _match(self, lines: Sequence[LogLine], at: int, line: LogLine) -> Match | None:
         text = line.text
-        for signature, pattern in self._patterns[self.level(text)]:
+        for signature, pattern in self._patterns[self._level(text)]:
             match = pattern.search(text)
             if match and fits(signature, lines, at) and not self._noise.search(text):
                 groups = {name: said for name, said in match.groupdict().items() if said}
@@ -91,11 +91,9 @@ class Reader:
             return Match(line, None, text[fatal.start() :].strip())
         return None
 
-    def level(self, text: str) -> int:
-        """What a line says it is worth, as a place in LEVELS."""
-        if self._info.search(text):
-            return LEVELS.index("info")
-        return LEVELS.index("warning" if self._warning.search(text) else "error")
+    def _level(self, text: str) -> int:
+        """What a line is worth, as a place in LEVELS; one that does not say counts as an error."""
+        return LEVELS.index(self._marks.of(text) or "error")
 
 
 def read_matches(
