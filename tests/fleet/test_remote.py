@@ -79,12 +79,6 @@ def bytes_of(host: SandboxHost) -> int:
     raise AssertionError("no network device")
 
 
-def silence(sandbox: Sandbox) -> None:
-    """What other tests left to serve would be counted: guards tell each other how they are, once a second."""
-    for host in sandbox.hosts():
-        host.exec("systemctl", "stop", "dsv32-*")
-
-
 @contextmanager
 def verbose_sshd(host: SandboxHost) -> Iterator[Callable[[str], int]]:
     """Count what sshd says meanwhile."""
@@ -121,11 +115,11 @@ def test_a_run_takes_one_connection_and_one_channel(sandbox: Sandbox) -> None:
     assert host.exec("stat", "-c", "%a %U", "/opt/remote/2").stdout == "600 root\n"
 
 
-def test_a_run_without_changes_moves_less_than_20_kb(sandbox: Sandbox) -> None:
-    host = sandbox.host("h01")
-    silence(sandbox)
+def test_a_run_without_changes_moves_less_than_20_kb(fresh_sandbox: Sandbox) -> None:
+    # guards that other tests left to serve would be counted: they tell each other how they are
+    host = fresh_sandbox.host("h01")
     before = bytes_of(host)
-    with fleet_of(sandbox) as fleet:
+    with fleet_of(fresh_sandbox) as fleet:
         facts = fleet.ask({"h01": QUIET_RUN})["h01"]
         assert isinstance(facts, Facts)
         assert not [a for a in facts.values() if isinstance(a, Unknown)]
@@ -153,10 +147,10 @@ def quiet_inventory(sandbox: Sandbox, folder: Path) -> Path:
 
 
 def test_a_whole_up_takes_one_connection_and_one_channel_and_without_changes_few_bytes(
-    sandbox: Sandbox, tmp_path: Path
+    fresh_sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    inventory, host = quiet_inventory(sandbox, tmp_path), sandbox.host("h01")
-    silence(sandbox)
+    # units that other tests left would be changes
+    inventory, host = quiet_inventory(fresh_sandbox, tmp_path), fresh_sandbox.host("h01")
     words = ("up", str(inventory), "--data-dir", str(tmp_path), "--yes")
     command = [sys.executable, "-m", "launcher.cli.main", *words]
     runs = {**os.environ, "DSV32_RUNS": str(tmp_path / "runs")}
