@@ -79,12 +79,6 @@ def bytes_of(host: SandboxHost) -> int:
     raise AssertionError("no network device")
 
 
-def silence(sandbox: Sandbox) -> None:
-    """What other tests left to serve would be counted: guards tell each other how they are, once a second."""
-    for host in sandbox.hosts():
-        host.exec("systemctl", "stop", "dsv32-*")
-
-
 @contextmanager
 def verbose_sshd(host: SandboxHost) -> Iterator[Callable[[str], int]]:
     """Count what sshd says meanwhile."""
@@ -121,11 +115,11 @@ def test_a_run_takes_one_connection_and_one_channel(sandbox: Sandbox) -> None:
     assert host.exec("stat", "-c", "%a %U", "/opt/remote/2").stdout == "600 root\n"
 
 
-def test_a_run_without_changes_moves_less_than_20_kb(sandbox: Sandbox) -> None:
-    host = sandbox.host("h01")
-    silence(sandbox)
+def test_a_run_without_changes_moves_less_than_20_kb(fresh_sandbox: Sandbox) -> None:
+    # guards that other tests left to serve would be counted: they tell each other how they are
+    host = fresh_sandbox.host("h01")
     before = bytes_of(host)
-    with fleet_of(sandbox) as fleet:
+    with fleet_of(fresh_sandbox) as fleet:
         facts = fleet.ask({"h01": QUIET_RUN})["h01"]
         assert isinstance(facts, Facts)
         assert not [a for a in facts.values() if isinstance(a, Unknown)]
@@ -153,10 +147,10 @@ def quiet_inventory(sandbox: Sandbox, folder: Path) -> Path:
 
 
 def test_a_whole_up_takes_one_connection_and_one_channel_and_without_changes_few_bytes(
-    sandbox: Sandbox, tmp_path: Path
+    fresh_sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    inventory, host = quiet_inventory(sandbox, tmp_path), sandbox.host("h01")
-    silence(sandbox)
+    # units that other tests left would be changes
+    inventory, host = quiet_inventory(fresh_sandbox, tmp_path), fresh_sandbox.host("h01")
     words = ("up", str(inventory), "--data-dir", str(tmp_path), "--yes")
     command = [sys.executable, "-m", "launcher.cli.main", *words]
     runs = {**os.environ, "DSV32_RUNS": str(tmp_path / "runs")}
@@ -644,11 +638,14 @@ def test_the_life_of_a_unit_and_its_log(sandbox: Sandbox) -> None:
         assert (ended["result"], ended["exit_status"], ended["main_pid"]) == ("exit-code", 4, 0)
         rest = look(Probe("journal", (name, runs["invocation"], 50, start["cursor"])))
         last = look(Probe("journal", (name, "", 1, "")))
+        later = look(Probe("journal", (name, "", 50, f"@{ended['since'] + 3600}")))
+        kernel = look(Probe("journal", ("kernel", "", 50, "")))
     said = [e["message"] for e in start["entries"] + rest["entries"]]
     assert [m for m in said if m in ("first", "second", "third")] == ["first", "second", "third"]
     assert any("status=4" in m for m in said), "what systemd says of the unit belongs to its log"
     assert len(start["entries"]) == 2
     assert len(last["entries"]) == 1
+    assert (later["entries"], kernel["entries"]) == ([], []), "hosts of a sandbox see no kernel log"
 
 
 def since(host: SandboxHost, unit: str) -> str:

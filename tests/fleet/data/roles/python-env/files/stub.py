@@ -9,6 +9,8 @@ Of the engine's options one is its own, obeyed by every process but the one that
 start with a `traceback`, or `quietly` with status 0; `late`, while it listens and is not ready; at the first
 `request`. Another one, `--stub-token-s`, says how long each takes for a token where a request does not.
 
+Decode refuses the KV of a prefill out of another environment, as NIXL does.
+
 Every process of an engine leaves a file in /var/lib/stub-lives, which says in which epoch its guard started
 it; the file is as old as the process has been dead, or frozen. A child stands for its engine core.
 """
@@ -26,6 +28,7 @@ import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 LATE_S = 3
+RELEASE = os.path.dirname(os.path.abspath(__file__))
 KV_BYTES_PER_TOKEN = 1152
 
 
@@ -97,6 +100,7 @@ def engine(options):
         sys.exit(0)
     slow_s = float(options.get("stub-token-s", ["0"])[0])
     count = dict.fromkeys(("prompt", "generation", "transfers", "transferred", "bytes", "running"), 0)
+    count["held_until"] = 0
 
     def get(path):
         if path == "/metrics":
@@ -112,6 +116,8 @@ def engine(options):
         tokens, token_s = int(body.get("max_tokens", 1)), float(body.get("stub_token_s", slow_s))
         count["prompt"] += length
         count["generation"] += 1
+        if told.get("release", RELEASE) != RELEASE:
+            return 500, json.dumps({"error": "KV of another release"})
         if told.get("do_remote_prefill") and told.get("remote_host"):
             count["transfers"] += 1
             count["transferred"] += length
@@ -121,8 +127,11 @@ def engine(options):
             "usage": {"prompt_tokens": length, "completion_tokens": 1},
         }
         if told.get("do_remote_decode"):
-            answer["kv_transfer_params"] = {"do_remote_prefill": True, "remote_host": options["host"][0]}
+            told = {"do_remote_prefill": True, "remote_host": options["host"][0], "release": RELEASE}
+            answer["kv_transfer_params"] = told
             tokens = 0
+            # until when its KV waits for decode to fetch it
+            count["held_until"] = time.time() + body.get("stub_holds_s", 0)
         if body.get("stream") and not told.get("do_remote_decode"):
             return 200, generated(answer, tokens, token_s)
         count["running"] += 1
@@ -166,7 +175,7 @@ def metrics(count, rank):
         "vllm:generation_tokens_total": count["generation"],
         "vllm:num_requests_running": count["running"],
         "vllm:num_requests_waiting": 0,
-        "vllm:kv_cache_usage_perc": 0,
+        "vllm:kv_cache_usage_perc": 0.25 if time.time() < count["held_until"] else 0,
     }
     lines = [f'{name}{{engine="{rank}"}} {value}' for name, value in rows.items()]
     source = f'vllm:prompt_tokens_by_source_total{{engine="{rank}",source="external_kv_transfer"}}'
