@@ -21,6 +21,7 @@ from launcher.cli import (
     restarting,
     runbooks,
     scaling,
+    upgrading,
 )
 from launcher.cli.words import EXIT_CODES
 
@@ -79,7 +80,7 @@ def common(
 
 for panel, commands in {
     EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
-    SERVING: (restarting.restart, drain.drain, drain.undrain, scaling.scale),
+    SERVING: (restarting.restart, drain.drain, drain.undrain, scaling.scale, upgrading.upgrade),
     KEEP: (holding.lock, holding.unlock, holding.audit, look.runs),
     LOOK_INSIDE: (look.check, look.explain, diagnosing.bundle),
     PREPARE: (inventories.init, files.lint, fitting.fit, fitting.predict, inventories.inventory),
