@@ -57,6 +57,12 @@ UnitTarget: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+LogTime: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--since", metavar="WHEN", help="10m, 2h, 1d, or 2026-11-29T18:05 (UTC).", show_default=False
+    ),
+]
 SinceStart: TypeAlias = Annotated[
     str,
     typer.Option(

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from routed_fleet import POOLS, RoutedFleet
+from routed_fleet import RoutedFleet
 from steady_load import SteadyLoad
 from stub_fleet import DATA
 from witness import said
@@ -65,7 +65,7 @@ def test_a_changed_setting_restarts_no_engine_that_gets_requests(routed: RoutedF
 
 
 def test_to_another_version_and_back(routed: RoutedFleet, data: Path) -> None:
-    routed.write(stack="stub-next", layout="stub-routed", pools=POOLS)
+    routed.inventory(stack="stub-next")
     done = routed.up(data=data)
     assert done.code == 0, done.stdout + done.stderr
     assert environments(routed) == {"stub-next"}
