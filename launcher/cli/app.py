@@ -24,6 +24,7 @@ from launcher.cli import (
     revising,
     runbooks,
     scaling,
+    upgrading,
 )
 from launcher.cli.words import EXIT_CODES
 
@@ -80,6 +81,7 @@ def common(
     """Deploy and operate DeepSeek-V3.2 on H200 hosts: plan, bring up, look, take down."""
 
 
+<<<<<<< HEAD
 COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
     EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
     SERVING: (
@@ -89,12 +91,27 @@ COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
         drain.undrain,
         scaling.scale,
         drilling.drill,
+=======
+PANELS: Mapping[str, tuple[Callable[..., None], ...]] = {
+    EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
+    SERVING: (
+        restarting.restart,
+        drain.drain,
+        drain.undrain,
+        scaling.scale,
+        upgrading.upgrade,
+        revising.rollback,
+>>>>>>> main
     ),
     KEEP: (holding.lock, holding.unlock, holding.audit, look.runs, revising.revisions),
     LOOK_INSIDE: (look.check, look.explain, diagnosing.bundle),
     PREPARE: (inventories.init, files.lint, fitting.fit, fitting.predict, inventories.inventory),
 }
+<<<<<<< HEAD
 for panel, commands in COMMANDS.items():
+=======
+for panel, commands in PANELS.items():
+>>>>>>> main
     for command in commands:
         # a flag of vLLM with its dashes is a subject, too
         settings = {"ignore_unknown_options": True} if command is look.explain else None
