@@ -81,17 +81,6 @@ def common(
     """Deploy and operate DeepSeek-V3.2 on H200 hosts: plan, bring up, look, take down."""
 
 
-<<<<<<< HEAD
-COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
-    EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
-    SERVING: (
-        restarting.restart,
-        revising.rollback,
-        drain.drain,
-        drain.undrain,
-        scaling.scale,
-        drilling.drill,
-=======
 PANELS: Mapping[str, tuple[Callable[..., None], ...]] = {
     EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
     SERVING: (
@@ -101,17 +90,13 @@ PANELS: Mapping[str, tuple[Callable[..., None], ...]] = {
         scaling.scale,
         upgrading.upgrade,
         revising.rollback,
->>>>>>> main
+        drilling.drill,
     ),
     KEEP: (holding.lock, holding.unlock, holding.audit, look.runs, revising.revisions),
     LOOK_INSIDE: (look.check, look.explain, diagnosing.bundle),
     PREPARE: (inventories.init, files.lint, fitting.fit, fitting.predict, inventories.inventory),
 }
-<<<<<<< HEAD
-for panel, commands in COMMANDS.items():
-=======
 for panel, commands in PANELS.items():
->>>>>>> main
     for command in commands:
         # a flag of vLLM with its dashes is a subject, too
         settings = {"ignore_unknown_options": True} if command is look.explain else None
