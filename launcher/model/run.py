@@ -24,6 +24,9 @@ EventKind: TypeAlias = Literal[
     "verified",
     "move-done",
     "move-failed",
+    "planted",
+    "seen",
+    "whole",
     "run-ended",
 ]
 
