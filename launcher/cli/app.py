@@ -10,6 +10,7 @@ from typer.main import get_group
 
 from launcher import __version__
 from launcher.cli import (
+    benching,
     diagnosing,
     drain,
     files,
@@ -24,6 +25,7 @@ from launcher.cli import (
 from launcher.cli.words import EXIT_CODES
 
 EVERY_DAY = "every day"
+MEASURE = "measure"
 SERVING = "keep it serving"
 KEEP = "who does what"
 LOOK_INSIDE = "look inside"
@@ -78,6 +80,7 @@ def common(
 
 for panel, commands in {
     EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
+    MEASURE: (benching.bench,),
     SERVING: (restarting.restart, drain.drain, drain.undrain),
     KEEP: (holding.lock, holding.unlock, holding.audit, look.runs),
     LOOK_INSIDE: (look.check, look.explain, diagnosing.bundle),
