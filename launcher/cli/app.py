@@ -21,6 +21,7 @@ from launcher.cli import (
     operate,
     restarting,
     runbooks,
+    scaling,
 )
 from launcher.cli.words import EXIT_CODES
 
@@ -81,7 +82,7 @@ def common(
 for panel, commands in {
     EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
     MEASURE: (benching.bench,),
-    SERVING: (restarting.restart, drain.drain, drain.undrain),
+    SERVING: (restarting.restart, drain.drain, drain.undrain, scaling.scale),
     KEEP: (holding.lock, holding.unlock, holding.audit, look.runs),
     LOOK_INSIDE: (look.check, look.explain, diagnosing.bundle),
     PREPARE: (inventories.init, files.lint, fitting.fit, fitting.predict, inventories.inventory),

@@ -22,14 +22,22 @@ __all__ = ["Data", "inventory_schema", "load", "load_from"]
 
 
 def load(
-    path: Path | str, *, data_dir: Path | None = None, environment: Mapping[str, str] | None = None
+    path: Path | str,
+    *,
+    data_dir: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    text: str | None = None,
 ) -> Wish:
     """Everything an inventory says and leads to. InputError with all Problems of all files.
 
     `data_dir` is laid over the shipped roles/ and configs/. Secrets are opened only where `environment` is
-    given, for that may run commands; without it only their form is checked.
+    given, for that may run commands; without it only their form is checked. `text` is what the inventory is
+    to say, instead of what its file says.
     """
-    return load_from(Data(roots_of(data_dir)), Path(path), environment=environment)
+    data = Data(roots_of(data_dir))
+    if text is not None:
+        data.give(Path(path), text.encode())
+    return load_from(data, Path(path), environment=environment)
 
 
 def load_from(data: Data, path: Path, *, environment: Mapping[str, str] | None = None) -> Wish:

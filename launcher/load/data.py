@@ -39,6 +39,11 @@ class Data:
         """`roots`: folders with roles/ and configs/; a file of an earlier one hides that of a later one."""
         self._roots = tuple(roots)
         self._read: dict[str, str] = {}
+        self._given: dict[Path, bytes] = {}
+
+    def give(self, path: Path, content: bytes) -> None:
+        """From now on a file holds this, whatever is on disk."""
+        self._given[path] = content
 
     def find(self, relative: str) -> Path | None:
         """The file or folder of that name that counts."""
@@ -63,8 +68,7 @@ class Data:
     def content(self, path: Path) -> bytes:
         """A file's bytes; InputError says why it cannot be read."""
         try:
-            with path.open("rb") as file:  # which may be a pipe, or have no end
-                content = file.read(LARGEST + 1)
+            content = self._given[path] if path in self._given else _some(path)
         except OSError as error:
             raise InputError(_unreadable(path, self.shown(path), error)) from None
         if len(content) > LARGEST:
@@ -104,6 +108,11 @@ class Data:
 def unknown(kind: str, name: str, *, where: str, known: Iterable[str]) -> Problem:
     """A name that no file of configs/ or roles/ has."""
     return Problem(f"unknown {kind} `{name}`", where=where, do=near(name, known))
+
+
+def _some(path: Path) -> bytes:
+    with path.open("rb") as file:  # which may be a pipe, or have no end
+        return file.read(LARGEST + 1)
 
 
 def _unreadable(path: Path, shown: str, error: OSError) -> Problem:

@@ -92,6 +92,7 @@ def engine(options):
         print("RuntimeError: a peer of the group is gone", flush=True)
         sys.exit(0)
     count = dict.fromkeys(("prompt", "generation", "transfers", "transferred", "bytes", "running"), 0)
+    count["held_until"] = 0
 
     def get(path):
         if path == "/metrics":
@@ -118,6 +119,8 @@ def engine(options):
         if told.get("do_remote_decode"):
             answer["kv_transfer_params"] = {"do_remote_prefill": True, "remote_host": options["host"][0]}
             tokens = 0
+            # until when its KV waits for decode to fetch it
+            count["held_until"] = time.time() + body.get("stub_holds_s", 0)
         if body.get("stream") and not told.get("do_remote_decode"):
             return 200, generated(answer, tokens, token_s)
         count["running"] += 1
@@ -155,7 +158,7 @@ def metrics(count, rank):
         "vllm:generation_tokens_total": count["generation"],
         "vllm:num_requests_running": count["running"],
         "vllm:num_requests_waiting": 0,
-        "vllm:kv_cache_usage_perc": 0,
+        "vllm:kv_cache_usage_perc": 0.25 if time.time() < count["held_until"] else 0,
     }
     lines = [f'{name}{{engine="{rank}"}} {value}' for name, value in rows.items()]
     source = f'vllm:prompt_tokens_by_source_total{{engine="{rank}",source="external_kv_transfer"}}'
