@@ -20,6 +20,7 @@ from launcher.cli import (
     look,
     operate,
     restarting,
+    revising,
     runbooks,
     scaling,
 )
@@ -82,8 +83,8 @@ def common(
 for panel, commands in {
     EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
     MEASURE: (benching.bench,),
-    SERVING: (restarting.restart, drain.drain, drain.undrain, scaling.scale),
-    KEEP: (holding.lock, holding.unlock, holding.audit, look.runs),
+    SERVING: (restarting.restart, revising.rollback, drain.drain, drain.undrain, scaling.scale),
+    KEEP: (holding.lock, holding.unlock, holding.audit, look.runs, revising.revisions),
     LOOK_INSIDE: (look.check, look.explain, diagnosing.bundle),
     PREPARE: (inventories.init, files.lint, fitting.fit, fitting.predict, inventories.inventory),
 }.items():

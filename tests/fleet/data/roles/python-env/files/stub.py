@@ -9,6 +9,8 @@ Of the engine's options one is its own, obeyed by every process but the one that
 start with a `traceback`, or `quietly` with status 0; `late`, while it listens and is not ready; at the first
 `request`.
 
+Decode refuses the KV of a prefill out of another environment, as NIXL does.
+
 Every process of an engine leaves a file in /var/lib/stub-lives, which says in which epoch its guard started
 it; the file is as old as the process has been dead, or frozen.
 """
@@ -24,6 +26,7 @@ import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 LATE_S = 3
+RELEASE = os.path.dirname(os.path.abspath(__file__))
 KV_BYTES_PER_TOKEN = 1152
 
 
@@ -108,6 +111,8 @@ def engine(options):
         tokens, token_s = int(body.get("max_tokens", 1)), float(body.get("stub_token_s", 0))
         count["prompt"] += length
         count["generation"] += 1
+        if told.get("release", RELEASE) != RELEASE:
+            return 500, json.dumps({"error": "KV of another release"})
         if told.get("do_remote_prefill") and told.get("remote_host"):
             count["transfers"] += 1
             count["transferred"] += length
@@ -117,7 +122,8 @@ def engine(options):
             "usage": {"prompt_tokens": length, "completion_tokens": 1},
         }
         if told.get("do_remote_decode"):
-            answer["kv_transfer_params"] = {"do_remote_prefill": True, "remote_host": options["host"][0]}
+            told = {"do_remote_prefill": True, "remote_host": options["host"][0], "release": RELEASE}
+            answer["kv_transfer_params"] = told
             tokens = 0
             # until when its KV waits for decode to fetch it
             count["held_until"] = time.time() + body.get("stub_holds_s", 0)
