@@ -24,15 +24,16 @@ MAY_IMPORT = {
     "lint": {"model", "fit"},
     "explain": {"model", "steps", "resolve", "lint"},
     "bench": {"model"},
+    "compare": {"model", "resolve", "lint", "explain"},
     "record": {"model"},
     "remote": {"model"},
     "execute": {"model", "steps", "resolve", "remote", "record"},
     "health": {"model", "remote", "record"},
     "sandbox": {"model"},
     "flows": {"model", "load", "steps", "resolve", "remote", "execute", "health", "record", "sandbox"}
-    | {"fit", "predict", "lint", "explain", "bench"},
+    | {"fit", "predict", "lint", "explain", "compare", "bench"},
     "cli": {"model", "load", "steps", "resolve", "remote", "execute", "health", "record", "sandbox", "flows"}
-    | {"fit", "predict", "lint", "explain", "bench"},
+    | {"fit", "predict", "lint", "explain", "compare", "bench"},
 }
 # dependency -> path prefixes, below launcher/, that may import it
 DOORS = {
@@ -118,7 +119,9 @@ def test_what_runs_on_hosts_is_standard_library_and_old_python(name: str) -> Non
     assert all(n.startswith("launcher.remote.agent") for n in outside)
 
 
-@pytest.mark.parametrize("name", ["resolve", "steps", "fit", "predict", "lint", "explain", "bench"])
+@pytest.mark.parametrize(
+    "name", ["resolve", "steps", "fit", "predict", "lint", "explain", "compare", "bench"]
+)
 def test_pure_layers_know_no_clock_random_or_environment(name: str) -> None:
     banned = {"time", "random", "datetime", "socket", "subprocess", "secrets", "uuid"}
     for path in set((PACKAGE / name).glob("*.py")) - {PACKAGE / "bench/client.py"}:  # which runs on hosts
