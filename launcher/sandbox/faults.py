@@ -74,7 +74,7 @@ mount -t overlay stand-ins -o "$options" "$1" 2>/dev/null || mount -t tmpfs stan
 """
 MEND = f"""
 [ -e {SAID} ] && journalctl -q --rotate && journalctl -q --vacuum-time=1s
-umount {" ".join(LAYERED)} {LAYERS} 2>/dev/null
+umount {" ".join(LAYERED)} {LAYERS} /proc/meminfo 2>/dev/null
 for program in $(ls {FOLDER} 2>/dev/null); do rm -f {PROGRAMS}/"$program"; done
 rm -rf {LAYERS} {FOLDER} /dev/kmsg
 for unit in /sys/fs/cgroup/system.slice/dsv32-*.service; do
