@@ -24,7 +24,7 @@ def differences(before: Wanted, after: Wanted) -> tuple[str, ...]:
 def _told(was: Mapping[str, str], will: Mapping[str, str]) -> Iterator[str]:
     """Nothing, where one of the sides has no such pool: there is no pair then."""
     for name in {**was, **will} if was and will else ():
-        if was.get(name) != will.get(name):
+        if was.get(name, "") != will.get(name, ""):
             yield f"{name} {was.get(name) or 'default'} → {will.get(name) or 'default'}"
 
 
