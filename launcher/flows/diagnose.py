@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -12,7 +12,7 @@ from packaging.specifiers import SpecifierSet
 
 from launcher.flows.logs import COLOURS
 from launcher.flows.runbook import command_for
-from launcher.flows.status import DEAD, status
+from launcher.flows.status import DEAD, Status, status
 from launcher.flows.targets import Unit, units_of
 from launcher.health.diagnose import Cause, Diagnosis, confirmation, confirmed, diagnose
 from launcher.health.errors import Line, last_start, systemd_pid
@@ -152,7 +152,7 @@ def of_hosts(
     return Report(
         found,
         len(lines),
-        (*silent, *unexplained(processes, found)),
+        (*silent, *unexplained(down(now, own), found)),
         tuple((s, stacks(fleet, s, deployment) if s.late else None) for s in waiting),
         last_start=not since_s,
         runbooks=runbooks_by_signature(data) if found.causes else {},
@@ -248,19 +248,44 @@ def with_answer(cause: Cause, answer: Facts | Problem | None, probe: Probe) -> C
     return confirmed(cause, found=bool(question[1].search(told["stdout"] + told["stderr"])))
 
 
-def unexplained(processes: Iterable[ProcessState], found: Diagnosis) -> tuple[Problem, ...]:
-    """Processes that are down, in instances of which no line says why."""
+@dataclass(frozen=True, slots=True)
+class Down:
+    """A unit that does not run."""
+
+    owner: str
+    host: str
+    unit: str
+    active: str
+    why: str
+    """The first error of its log, or what it waits for; empty where nothing is said."""
+
+
+def down(now: Status, own: Collection[tuple[str, str]]) -> tuple[Down, ...]:
+    """Of these hosts' units, those that do not run: processes, routers, fronts."""
+    units = (
+        *(Down(p.instance, p.host, p.unit, p.active, p.note or waits(p)) for p in now.processes),
+        *(Down("router", r.host, r.unit, r.active, r.note) for r in now.routers),
+        *(Down("front", f.host, f.unit, f.active, "") for f in now.fronts),
+    )
+    engines = {(p.host, p.unit) for p in now.processes}
+    # an engine is long on its way; what else is not up is started again and again
+    bad = {True: (*DEAD, "unknown"), False: (*DEAD, "unknown", "activating")}
+    return tuple(u for u in units if (u.host, u.unit) in own and u.active in bad[(u.host, u.unit) in engines])
+
+
+def unexplained(units: Iterable[Down], found: Diagnosis) -> tuple[Problem, ...]:
+    """Those that are down, where no line of what they belong to says why."""
     told = {match.line.instance for cause in found.causes for match in cause.evidence}
     told |= {effect.match.line.instance for cause in found.causes for effect in cause.effects}
     return tuple(
         Problem(
-            f"{p.instance} on {p.host} is {p.active}, and no line of its log is known to say why",
-            where=f"{p.host}, unit {p.unit}",
-            why=p.note or waits(p) or "its log since its last start is empty",
-            do=f"dsv32-launch logs {p.instance}",
+            f"{u.owner} on {u.host} is {u.active}, and no line of its log is known to say why",
+            where=f"{u.host}, unit {u.unit}",
+            why=u.why or "its log since its last start is empty",
+            do=f"dsv32-launch logs {u.owner}",
         )
-        for p in processes
-        if p.active in (*DEAD, "unknown") and p.instance not in told
+        for u in units
+        if u.owner not in told
     )
 
 

@@ -12,11 +12,12 @@ from typer.testing import CliRunner
 
 from launcher.cli.app import app
 from launcher.cli.diagnosetext import cause_lines, stuck_problem
-from launcher.flows.diagnose import Stacks, ask_to_confirm, of_files, stacks, unexplained
+from launcher.flows.diagnose import Stacks, ask_to_confirm, down, of_files, stacks, unexplained
+from launcher.flows.status import Status
 from launcher.health.diagnose import Diagnosis, diagnose
 from launcher.health.errors import Line
 from launcher.health.matches import version_told
-from launcher.health.state import ProcessState
+from launcher.health.state import FrontState, ProcessState
 from launcher.health.stuck import Stuck, find_stuck
 from launcher.load.data import Data, shipped
 from launcher.load.signatures import read_log_knowledge
@@ -124,11 +125,17 @@ def test_a_cause_is_confirmed_on_its_host(deployed: tuple[Deployment, Engine]) -
 
 def test_a_dead_process_of_which_no_line_is_known_is_told(deployed: tuple[Deployment, Engine]) -> None:
     deployment, engine = deployed
-    down = states(deployment, healthy=None, active="failed")[:1]
-    (told,) = unexplained(down, Diagnosis(()))
-    assert told.do == f"dsv32-launch logs {down[0].instance}"
-    line = LogLine(down[0].host, "x", 1.0, "ValueError: who knows", down[0].instance)
-    assert unexplained(down, diagnose([line], KNOWN, engine)) == ()
+    dead = states(deployment, healthy=None, active="failed")[0]
+    front = FrontState("h1", "dsv32-front.service", "activating", "http://h1:8080", answers=False)
+    now = Status("prod", (dead,), (), (front,))
+    found = down(now, {(dead.host, dead.unit), (front.host, front.unit)})
+    told = unexplained(found, Diagnosis(()))
+    assert [p.do for p in told] == [f"dsv32-launch logs {dead.instance}", "dsv32-launch logs front"]
+    line = LogLine(dead.host, "x", 1.0, "ValueError: who knows", dead.instance)
+    assert [p.where for p in unexplained(found, diagnose([line], KNOWN, engine))] == [
+        "h1, unit dsv32-front.service"
+    ]
+    assert down(now, ()) == ()
 
 
 def test_between_hosts_seconds_do_not_tell_which_came_first(deployed: tuple[Deployment, Engine]) -> None:
