@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterable, Iterator
 
 from launcher.cli.words import count, problem_lines
-from launcher.flows.diagnose import Report, Stacks
+from launcher.flows.diagnose import Report
+from launcher.flows.hang import SERVING, Hang
 from launcher.health.diagnose import Cause, Sure
-from launcher.health.stuck import Stuck
 from launcher.model.problem import Problem
 from launcher.model.signature import LogLine
 
@@ -95,27 +95,29 @@ def evidence(cause: Cause) -> Iterator[str]:
         yield f"{count(cause.count, 'line')} like it in {count(len(cause.evidence), 'log')}"
 
 
-def stuck_problem(stuck: Stuck, stacks: Stacks | None) -> Problem:
-    """A process that is not ready, and what it does instead."""
-    process = stuck.process
+def hang_problem(hang: Hang) -> Problem:
+    """A process that others wait for, and what it does instead."""
+    stuck, process = hang.stuck, hang.stuck.process
     instance = process.instance
     what = (
         f"{instance} waits for its process on {process.host}, in phase {stuck.phase} for {stuck.for_s:.0f} s"
     )
-    do = f"dsv32-launch logs {instance} --follow"
-    if stuck.late:
+    if stuck.phase == SERVING:
+        what = f"{instance} has requests and has made no token for {stuck.for_s:.0f} s or longer"
+        what += f"; it waits for its process on {process.host}" if hang.halted else ""
+    elif stuck.late:
         what += f", budget {stuck.budget_s} s"
-        do = f"dsv32-launch restart {instance}"
+    do = f"dsv32-launch restart {instance}" if stuck.late else f"dsv32-launch logs {instance} --follow"
     more = ""
-    if stacks:
-        more = "\n".join(stacks.text.splitlines()[:STACK_LINES]) or f"for its stacks: {stacks.how}"
-    why = f"its last line: {short(stuck.last)}" if stuck.last else "its log is empty"
-    return Problem(what, f"{process.host}, unit {process.unit}", why, do, more)
+    if hang.stacks:
+        more = "\n".join(hang.stacks.text.splitlines()[:STACK_LINES]) or f"for its stacks: {hang.stacks.how}"
+    why = f"its last line: {short(stuck.last)}" if stuck.last else "its log says nothing of it"
+    return Problem(what, f"{process.host}, unit {process.unit}", hang.halted or why, do, more)
 
 
 def report_text(report: Report) -> str:
     """All of it, for a file."""
-    problems = [*report.problems, *(stuck_problem(s, found) for s, found in report.stuck)]
+    problems = [*report.problems, *(hang_problem(h) for h in report.hangs)]
     return "\n".join((*causes_lines(report), *problem_lines(problems), verdict(report))) + "\n"
 
 
@@ -133,7 +135,7 @@ def verdict(report: Report) -> str:
         further = "; --since 2h looks further back than each unit's last start" if report.last_start else ""
         return f"nothing wrong; {looked}{further}"
     words = [count(len(causes), "cause")] if causes else []
-    words += [f"{count(len(report.stuck), 'instance')} not ready"] if report.stuck else []
+    words += [f"{count(len(report.hangs), 'instance')} that waits"] if report.hangs else []
     words += [count(len(report.problems), "problem")] if report.problems else []
     return f"{', '.join(words)}; {looked}"
 

@@ -41,7 +41,7 @@ def diagnose(
     Reads the logs of all units and kernels, tells consequences from causes, and looks on the hosts whether it
     is so. Changes nothing.
     """
-    from launcher.cli.diagnosetext import cause_document, cause_lines, stuck_problem, verdict
+    from launcher.cli.diagnosetext import cause_document, cause_lines, hang_problem, verdict
     from launcher.cli.output import choose
     from launcher.flows import diagnose as flow
     from launcher.flows.logs import moment
@@ -74,7 +74,7 @@ def diagnose(
         runbook = report.runbook(cause)
         text = "\n".join(cause_lines(cause, runbook="" if n else runbook))
         view.result("cause", cause_document(cause, runbook=runbook), text)
-    view.problems((*report.problems, *(stuck_problem(s, found) for s, found in report.stuck)))
+    view.problems((*report.problems, *(hang_problem(h) for h in report.hangs)))
     view.result("diagnosis", {"found": report.found, "lines": report.lines}, verdict(report))
     raise typer.Exit(Exit.HOSTS_FAILED if report.found else Exit.DONE)
 
