@@ -34,9 +34,10 @@ def cause_lines(cause: Cause, *, runbook: str = "") -> Iterator[str]:
     yield from rows("where", [", ".join(dict.fromkeys((line.host, line.unit)))])
     yield from rows("sure", [sure_text(cause)])
     yield from rows("seen", evidence(cause))
-    yield from rows("then", [f"{stamp(e.match.line)}  {short(e.what)}" for e in cause.effects[:EFFECTS]])
-    if len(cause.effects) > EFFECTS:
-        yield f"         and {count(len(cause.effects) - EFFECTS, 'other consequence')}"
+    effects = [e for e in cause.effects if known or e.match not in cause.first_errors]
+    yield from rows("then", [f"{stamp(e.match.line)}  {short(e.what)}" for e in effects[:EFFECTS]])
+    if len(effects) > EFFECTS:
+        yield f"         and {count(len(effects) - EFFECTS, 'other consequence')}"
     yield from rows("not", known.not_this if known else ())
     yield from rows("do", [cause.do])
     yield from rows("more", [runbook] if runbook else [])
@@ -56,6 +57,7 @@ def cause_document(cause: Cause, *, runbook: str) -> dict[str, object]:
         "runbook": runbook,
         "count": cause.count,
         "evidence": [match.line for match in cause.evidence],
+        "first_errors": [] if known else [match.line for match in cause.first_errors],
         "effects": [
             {
                 "what": e.what,
@@ -88,9 +90,9 @@ def _until(version: str) -> str:
 
 
 def evidence(cause: Cause) -> Iterator[str]:
-    """The first line of each log that has it."""
-    for match in cause.evidence[:EVIDENCE]:
-        yield f"{stamp(match.line)}  {short(match.text)}"
+    """The first line of each log that has it; of what nobody knows, the first error of each host."""
+    shown = cause.evidence[:EVIDENCE] if cause.signature else cause.first_errors
+    yield from (f"{stamp(match.line)}  {short(match.text)}" for match in shown)
     if cause.count > min(len(cause.evidence), EVIDENCE):
         yield f"{count(cause.count, 'line')} like it in {count(len(cause.evidence), 'log')}"
 

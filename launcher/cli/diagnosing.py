@@ -13,6 +13,8 @@ import typer
 from launcher.cli.options import DataDir, InventoryOption, JsonLines, SinceStart, UnitTarget
 from launcher.model.problem import Exit, InputError, Problem
 
+CAUSES = 20
+"""Shown to people; the verdict counts the others."""
 RELEASE = re.compile(r"\d+\.\d+(\.\d+)?")
 
 
@@ -70,7 +72,8 @@ def diagnose(
                 version=version,
                 data_dir=data_dir,
             )
-    for n, cause in enumerate(report.diagnosis.causes):
+    causes = report.diagnosis.causes
+    for n, cause in enumerate(causes if json_lines else causes[:CAUSES]):
         runbook = report.runbook(cause)
         text = "\n".join(cause_lines(cause, runbook="" if n else runbook))
         view.result("cause", cause_document(cause, runbook=runbook), text)

@@ -80,6 +80,16 @@ class Cause:
         return "error" if "error" in told else "warning"
 
     @property
+    def first_errors(self) -> tuple[Match, ...]:
+        """Of each host the first line that nothing is known of, in the order of time."""
+        seen = sorted((*self.evidence, *(effect.match for effect in self.effects)), key=began_s)
+        found: dict[str, Match] = {}
+        for match in seen:
+            if match.signature is None:
+                found.setdefault(match.line.host, match)
+        return tuple(found.values())
+
+    @property
     def matches(self) -> tuple[Match, ...]:
         """The earliest line, and the earliest of everything that came of it."""
         return (self.first, *(effect.match for effect in self.effects))

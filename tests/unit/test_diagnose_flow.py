@@ -214,6 +214,25 @@ def test_between_hosts_seconds_do_not_tell_which_came_first(deployed: tuple[Depl
     assert diagnose(apart, KNOWN, engine).causes[0].close == ()
 
 
+def test_of_what_nobody_knows_the_first_error_of_each_host_is_shown_in_time_order(
+    deployed: tuple[Deployment, Engine],
+) -> None:
+    _, engine = deployed
+    said = [
+        ("h3", 102, "FluxError: 7"),
+        ("h1", 104, "ValueError: late"),
+        ("h3", 103, "FluxError: more of it"),
+    ]
+    lines = [LogLine(host, "dsv32-decode-0", time_s, text, "decode-0") for host, time_s, text in said]
+    (cause,) = diagnose(
+        [*lines, LogLine("h2", "dsv32-decode-0", 90, "OddError: x", "decode-0")], KNOWN, engine
+    ).causes
+    assert [m.text for m in cause.first_errors] == ["OddError: x", "FluxError: 7", "ValueError: late"]
+    shown = [line for line in cause_lines(cause) if "Error" in line]
+    assert [line.split()[-3:][0] for line in shown[1:4]] == ["h2", "h3", "h1"]
+    assert sum("OddError" in line for line in shown) == 2, "in the title, and as the first"
+
+
 def test_the_release_is_read_from_the_log_where_it_is_told() -> None:
     line = LogLine(
         "h", "u", 0.0, "[core.py:116] Initializing a V1 LLM engine (v0.26.0) with config: model='x'"
