@@ -37,6 +37,12 @@ Why: TypeAlias = Annotated[
     str,
     typer.Option("--why", "-m", metavar="TEXT", help="What it is for; kept with it.", show_default=False),
 ]
+BelowMinimum: TypeAlias = Annotated[
+    bool, typer.Option("--below-minimum", help="Even if too few of a pool serve meanwhile.")
+]
+IdleWithin: TypeAlias = Annotated[
+    float, typer.Option("--within", metavar="S", min=0, help="Seconds to wait for requests it has begun.")
+]
 Verbose: TypeAlias = Annotated[
     int,
     typer.Option(

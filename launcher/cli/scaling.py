@@ -86,9 +86,8 @@ def scale(
 
         with connected(wanted, run_id=run.id, why=why, lock=made.wish.inventory.hosts) as fleet:
             wanted = respecting(fleet, wanted)
-            about = bring.Run(run.id, run.listen, run.journal.save_log, interrupt)
             everything = limit_to((), wanted.steps, wanted.deployment)
-            result = bring.up(fleet, wanted, everything, approve, about)
+            result = bring.up(fleet, wanted, everything, approve, run.told(interrupt))
         run.ended(result.exit_code, result.problems)
     view.findings(result.findings)
     view.problems(result.problems)

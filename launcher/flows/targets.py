@@ -42,6 +42,11 @@ def units_of(deployment: Deployment, target: str) -> tuple[Unit, ...]:
     raise InputError(unknown(target, "target", known))
 
 
+def routing(deployment: Deployment | None) -> frozenset[str]:
+    """The hosts that route."""
+    return frozenset(front.host for front in deployment.fronts) if deployment else frozenset()
+
+
 @dataclass(frozen=True, slots=True)
 class Limit:
     """What a run is limited to, and what that leaves out."""

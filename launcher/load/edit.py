@@ -107,8 +107,8 @@ def _written(text: str, path: str, edit: Edit) -> str:
         return _appended(text, spans, edit, span)
     if span is None:
         return _inserted(text, spans, edit)
-    gap = " " if span.start == span.end else ""
-    return text[: span.start] + gap + _word(edit.value) + text[span.end :]
+    gap, quoted = " " if span.start == span.end else "", text[span.start : span.start + 1] == '"'
+    return text[: span.start] + gap + _word(edit.value, quoted=quoted) + text[span.end :]
 
 
 def _inserted(text: str, spans: Mapping[Location, Span], edit: Put) -> str:
