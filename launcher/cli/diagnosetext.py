@@ -105,8 +105,8 @@ def hang_problem(hang: Hang) -> Problem:
         f"{instance} waits for its process on {process.host}, in phase {stuck.phase} for {stuck.for_s:.0f} s"
     )
     if stuck.phase == SERVING:
-        what = f"{instance} has requests and has made no token for {stuck.for_s:.0f} s or longer"
-        what += f"; it waits for its process on {process.host}" if hang.halted else ""
+        what = f"{instance} waits for its process on {process.host}"
+        what += f", and has made no token for {stuck.for_s:.0f} s or longer" if stuck.for_s else ""
     elif stuck.late:
         what += f", budget {stuck.budget_s} s"
     do = f"dsv32-launch restart {instance}" if stuck.late else f"dsv32-launch logs {instance} --follow"

@@ -141,7 +141,7 @@ def of_hosts(
         found,
         len(lines),
         (*silent, *unexplained(down(now, own), found)),
-        hangs(fleet, deployment, waiting),
+        hangs(fleet, deployment, processes, waiting),
         last_start=not since_s,
         runbooks=runbooks_by_signature(data) if found.causes else {},
     )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from launcher.health.diagnose import Diagnosis
 from launcher.health.hands import Hands, look_within_s
 from launcher.health.state import ProcessState
 from launcher.health.stuck import Stuck
-from launcher.model.deployment import Deployment, Instance, Process
+from launcher.model.deployment import Deployment, Process
 from launcher.model.facts import Facts, Probe, Unknown
 
 SERVING = "serving"
@@ -44,6 +44,15 @@ class Stacks:
 
 
 @dataclass(frozen=True, slots=True)
+class Halt:
+    """A process that cannot go on."""
+
+    words: str
+    by_signal: bool
+    """Until somebody lets it go on; else it waits in the kernel, which may be a matter of a moment."""
+
+
+@dataclass(frozen=True, slots=True)
 class Hang:
     """A process that others wait for."""
 
@@ -69,44 +78,70 @@ def stalled(
     )
 
 
-def hangs(fleet: Hands, deployment: Deployment, waiting: Iterable[Stuck]) -> tuple[Hang, ...]:
-    """Each with what its hosts say of its processes. One that is halted is it, whatever the logs say."""
-    return tuple(hang(fleet, deployment, stuck) for stuck in waiting)
+def hangs(
+    fleet: Hands, deployment: Deployment, states: Iterable[ProcessState], waiting: Iterable[Stuck]
+) -> tuple[Hang, ...]:
+    """Each instance that waits, with what its hosts say of its processes.
+
+    One that a signal has stopped is it, whatever the logs say; vLLM answers /health all the while.
+    """
+    halts = halted(fleet, states)
+    named = {stuck.process.instance: stuck for stuck in waiting}
+    for (name, host), halt in halts.items():
+        if halt.by_signal and name not in named:
+            named[name] = Stuck(process_on(deployment, name, host), SERVING, 0, 0, True, "")
+    return tuple(hang(fleet, deployment, stuck, halts) for stuck in named.values())
 
 
-def hang(fleet: Hands, deployment: Deployment, stuck: Stuck) -> Hang:
-    """One of them."""
-    instance = deployment.instance(stuck.process.instance)
-    halts = halted(fleet, instance)
-    host = next(iter(halts), stuck.process.host)
-    process = next(p for p in instance.processes if p.host == host)
+def process_on(deployment: Deployment, instance: str, host: str) -> Process:
+    """The process of an instance on one of its hosts."""
+    return next(p for p in deployment.instance(instance).processes if p.host == host)
+
+
+def hang(fleet: Hands, deployment: Deployment, stuck: Stuck, halts: Mapping[tuple[str, str], Halt]) -> Hang:
+    """One of them; of several halts on its hosts that of a signal."""
+    name, host = stuck.process.instance, stuck.process.host
+    own = {h: halt for (n, h), halt in halts.items() if n == name}
+    found = sorted(own, key=lambda h: (not own[h].by_signal, h != host))
+    process = process_on(deployment, name, found[0] if found else host)
     if process is not stuck.process:
         stuck = replace(stuck, process=process, last="")
-    taken = stacks(fleet, process, deployment) if stuck.late or halts else None
-    return Hang(stuck, halts.get(host, ""), taken)
+    taken = stacks(fleet, process, deployment) if stuck.late or found else None
+    return Hang(stuck, own[found[0]].words if found else "", taken)
 
 
-def halted(fleet: Hands, instance: Instance) -> Mapping[str, str]:
-    """Host → its process that a signal has stopped, or that waits in the kernel: one request a host."""
+def halted(fleet: Hands, states: Iterable[ProcessState]) -> Mapping[tuple[str, str], Halt]:
+    """Instance and host → its process that cannot go on: one request a host."""
     probes = {
-        p.host: Probe("command", (("sh", "-c", STATES, "sh", p.unit), STATES_WITHIN_S))
-        for p in instance.processes
+        (s.instance, s.host): Probe("command", (("sh", "-c", STATES, "sh", s.unit), STATES_WITHIN_S))
+        for s in states
+        if s.active in ("active", "activating")
     }
-    answers = fleet.ask({h: (p,) for h, p in probes.items()}, within_s=look_within_s)
-    told = {h: a[probes[h]] for h, a in answers.items() if isinstance(a, Facts)}
-    found = {h: halt_in(str(t["stdout"])) for h, t in told.items() if not isinstance(t, Unknown)}
-    return {host: words for host, words in found.items() if words}
+    asked: dict[str, tuple[Probe, ...]] = {}
+    for (_, host), probe in probes.items():
+        asked[host] = (*asked.get(host, ()), probe)
+    answers = fleet.ask(asked, within_s=look_within_s) if asked else {}
+    found: dict[tuple[str, str], Halt] = {}
+    for key, probe in probes.items():
+        answer = answers[key[1]]
+        told = answer[probe] if isinstance(answer, Facts) else None
+        if told and not isinstance(told, Unknown) and (halt := halt_in(str(told["stdout"]))):
+            found[key] = halt
+    return found
 
 
-def halt_in(text: str) -> str:
-    """The process that cannot go on, of what ps says; a signal's first, for that is no matter of a moment."""
-    rows: Sequence[re.Match[str]] = [row for line in text.splitlines() if (row := STATE.match(line))]
+def halt_in(text: str) -> Halt | None:
+    """The process that cannot go on, of what ps says."""
+    rows = [row for line in text.splitlines() if (row := STATE.match(line))]
     for row in rows:
-        who = f"process {row['pid']} ({row['name']})"
         if row["state"] in ("T", "t"):
-            return f"{who} was stopped by a signal: kill -CONT {row['pid']} lets it go on"
-    waiting = (r for r in rows if r["state"] == "D")
-    return next((f"process {r['pid']} ({r['name']}) waits in the kernel: {r['place']}" for r in waiting), "")
+            who = f"process {row['pid']} ({row['name']})"
+            return Halt(f"{who} was stopped by a signal: kill -CONT {row['pid']} lets it go on", True)
+    for row in rows:
+        if row["state"] == "D":
+            where = f"process {row['pid']} ({row['name']}) waits in the kernel: {row['place']}"
+            return Halt(where, False)
+    return None
 
 
 def stacks(fleet: Hands, process: Process, deployment: Deployment) -> Stacks:

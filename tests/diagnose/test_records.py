@@ -40,8 +40,9 @@ def test_ten_of_them_are_held() -> None:
     assert len(QUIET) >= 10
 
 
-def test_a_whole_deployment_that_serves_is_nothing_wrong() -> None:
-    assert not of(HERE / "quiet/sandbox").found
+@pytest.mark.parametrize("name", ["sandbox", "load", "restart"])
+def test_a_whole_deployment_that_starts_serves_or_is_restarted_in_order_is_nothing_wrong(name: str) -> None:
+    assert not of(HERE / "quiet" / name).found
 
 
 @pytest.mark.parametrize("name", RECORDS)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from launcher.cli.app import app
 from launcher.cli.diagnosetext import cause_lines, hang_problem
 from launcher.flows.diagnose import ask_to_confirm, down, of_files, unexplained
-from launcher.flows.hang import Hang, Stacks, halt_in, hangs, stacks, stalled
+from launcher.flows.hang import Halt, Hang, Stacks, halt_in, hangs, stacks, stalled
 from launcher.flows.status import Status
 from launcher.health.diagnose import Diagnosis, diagnose
 from launcher.health.errors import Line
@@ -131,8 +131,8 @@ PS = """
     ],
 )
 def test_a_process_that_cannot_go_on_is_named(state: str, told: str) -> None:
-    assert halt_in(PS.format(state=state)) == told
-    assert halt_in("") == ""
+    assert halt_in(PS.format(state=state)) == Halt(told, state == "T")
+    assert halt_in("") is None
 
 
 class OneHalted(OneAnswer):
@@ -167,10 +167,14 @@ def test_an_engine_that_answers_and_makes_no_token_waits_for_the_process_that_is
     (stuck,) = stalled(deployment, states(deployment, healthy=True), found, 1100.0)
     assert (stuck.process.host, stuck.for_s) == (leader, 100.0)
     fleet = OneHalted(0, PS.format(state="T"))
-    (hang,) = hangs(fleet, deployment, [stuck])
+    up = states(deployment, healthy=True)
+    (hang,) = hangs(fleet, deployment, up, [stuck])
     assert (peer, hang.stuck.process.host) == ("gpu06", "gpu06")
-    assert hang_problem(hang).what.endswith("; it waits for its process on gpu06")
+    assert "decode-0 waits for its process on gpu06, and has made no token" in hang_problem(hang).what
     assert hang_problem(hang).why.startswith("process 4733")
+    (idle,) = hangs(fleet, deployment, up, [])
+    assert hang_problem(idle).what == "decode-0 waits for its process on gpu06"
+    assert hangs(OneAnswer(0, PS.format(state="S")), deployment, up, []) == (), "a moment in the kernel"
     assert stalled(deployment, states(deployment, healthy=False), found, 1100.0) == ()
 
 
