@@ -11,8 +11,10 @@ from typer.main import get_group
 
 from launcher import __version__
 from launcher.cli import (
+    benching,
     diagnosing,
     drain,
+    drilling,
     files,
     fitting,
     holding,
@@ -28,6 +30,7 @@ from launcher.cli import (
 from launcher.cli.words import EXIT_CODES
 
 EVERY_DAY = "every day"
+MEASURE = "measure"
 SERVING = "keep it serving"
 KEEP = "who does what"
 LOOK_INSIDE = "look inside"
@@ -82,6 +85,7 @@ def common(
 
 PANELS: Mapping[str, tuple[Callable[..., None], ...]] = {
     EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
+    MEASURE: (benching.bench,),
     SERVING: (
         restarting.restart,
         drain.drain,
@@ -89,6 +93,7 @@ PANELS: Mapping[str, tuple[Callable[..., None], ...]] = {
         scaling.scale,
         upgrading.upgrade,
         revising.rollback,
+        drilling.drill,
     ),
     KEEP: (holding.lock, holding.unlock, holding.audit, look.runs, revising.revisions),
     LOOK_INSIDE: (look.check, look.explain, diagnosing.bundle),

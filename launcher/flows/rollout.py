@@ -10,7 +10,7 @@ from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
 from launcher.execute.surprise import remaining
 from launcher.execute.waves import waves
-from launcher.flows.away import away_for, ended, names, switched
+from launcher.flows.away import away_for, ended, names, switched, told
 from launcher.flows.drain import serving
 from launcher.flows.drained import MOVING, drained_on, lasting, respecting
 from launcher.flows.groups import Member, first_group, one_of_each
@@ -25,6 +25,7 @@ from launcher.model.deployment import Drained, Instance
 from launcher.model.finding import Finding, Severity
 from launcher.model.plan import Action, Plan
 from launcher.model.problem import Exit, LauncherError, PlanRefusedError, Problem
+from launcher.model.profile import EnginePool
 from launcher.model.role import Stage
 from launcher.model.wish import Wanted
 from launcher.resolve.exchange import differences
@@ -115,13 +116,18 @@ def way_of(fleet: Hands, before: Wanted, after: Wanted, planned: Plan, manner: M
     minimum = {m.pool: after.wish.inventory.pools[m.pool].minimum for m in members}
     first = first_group(members, minimum)
     if first is None and not manner.below_minimum:
-        raise PlanRefusedError(*_too_few(after, members, why))
+        short = [m for m in members if _count(members, m.pool) < 2 * (minimum[m.pool] or 1)]
+        raise PlanRefusedError(*_too_few(after, short or members, why))
     return replace(_way(instances, first or one_of_each(members), why), breaks=first is None)
 
 
 def _unpaired(wanted: Wanted) -> Iterator[str]:
     if both_sides(wanted) and wanted.wish.profile.engine:
         yield f"{wanted.wish.profile.engine.name} does not pair again by itself"
+
+
+def _count(members: Iterable[Member], pool: EnginePool) -> int:
+    return sum(1 for m in members if m.pool == pool and m.serves)
 
 
 def order_of(way: Way, planned: Plan) -> Iterator[str]:
@@ -148,6 +154,7 @@ def _one_by_one(move: _Move) -> Result:
 
 def _in_groups(move: _Move) -> Result:
     way, findings = move.way, Findings(move.run)
+    prepared = False
     if not way.switched:
         for stage in PREPARING:
             findings.add(partial(_stage, move, move.after, stage, move.after.steps))
@@ -155,9 +162,10 @@ def _in_groups(move: _Move) -> Result:
         if not way.breaks:
             findings.add(lambda: _taken_away(move))
         findings.add(lambda: _moved(move, move.after, way.first))
-        findings.add(lambda: _sent_there(move))
-        if prepared and findings.problem and not move.run.interrupted():
-            findings.told += _back(move, findings.problem)
+    # by a run that was killed users may be sent there already, or only be said to be: it is done again
+    findings.add(lambda: _sent_there(move))
+    if prepared and findings.problem and not move.run.interrupted():
+        findings.told += _back(move, findings.problem)
     findings.add(lambda: _moved(move, move.after, way.rest, partners=[i.name for i in way.first]))
     findings.add(lambda: _whole(move, move.after))
     return Result(move.planned, None, tuple(findings.told))
@@ -217,9 +225,9 @@ def _moved(
     cut_off = move.way.breaks and instances == move.way.first
     for instance in () if cut_off else instances:
         yield ended(move.fleet, wanted, instance, move.manner.within_s, move.run)
-    told = tuple(_stage(move, wanted, "engine", {h for i in instances for h in i.hosts}))
-    yield from told
-    if told or move.run.interrupted():
+    wrong = tuple(_stage(move, wanted, "engine", {h for i in instances for h in i.hosts}))
+    yield from wrong
+    if wrong or move.run.interrupted():
         return
     found = readiness(move.fleet, wanted, instances, move.run)
     yield from found
@@ -255,8 +263,8 @@ def _whole(move: _Move, wanted: Wanted) -> Iterator[Finding]:
     now = plan(move.fleet, wanted)
     everything = limit_to((), wanted.steps, wanted.deployment)
     result = make_so(move.fleet, wanted, now, move.run, limit=everything)
-    told = result.outcome.problems if result.outcome else ()
-    yield from (Finding(Severity.ERROR, p.where, p.what, p) for p in told)
+    problems = result.outcome.problems if result.outcome else ()
+    yield from (Finding(Severity.ERROR, p.where, p.what, p) for p in problems)
     yield from result.findings
 
 
@@ -265,13 +273,14 @@ def _back(move: _Move, problem: Problem) -> tuple[Finding, ...]:
     if not move.manner.returns:
         return ()
     findings = Findings(move.run)
-    findings.told.append(Finding(Severity.WARNING, "rollout", f"goes back, for {problem.what}"))
+    goes = Finding(Severity.WARNING, "rollout", f"goes back: {problem.what}")
+    findings.told.append(told(goes, move.run))
     hosts = {h for i in move.way.first for h in i.hosts}
     for stage in (*PREPARING, "engine") if hosts else ():
         findings.add(partial(_stage, move, move.before, stage, hosts))
     findings.add(lambda: _whole(move, move.before))
     back = "serves again" if findings.going else "is not all back: dsv32-launch status"
-    findings.told.append(Finding(Severity.WARNING, "rollout", f"what was before {back}"))
+    findings.told.append(told(Finding(Severity.WARNING, "rollout", f"what was before {back}"), move.run))
     return tuple(findings.told)
 
 
@@ -298,12 +307,12 @@ def _members(
 def _too_few(wanted: Wanted, members: Sequence[Member], why: Sequence[str]) -> Iterator[Problem]:
     for name in dict.fromkeys(m.pool for m in members):
         pool = wanted.wish.inventory.pools[name]
-        up, needed = [m.name for m in members if m.pool == name and m.serves], 2 * max(1, pool.minimum)
+        up, least = [m.name for m in members if m.pool == name and m.serves], pool.minimum or 1
         yield Problem(
-            what=f"pool {name} has {len(up)} instances that serve, two groups of it need {needed}",
+            what=f"pool {name} has {len(up)} instances that serve, too few for two groups of {least}",
             where=pool.source,
             why=f"those that move and the others cannot serve together: {', '.join(why)}; "
-            f"these serve now: {', '.join(up) or 'none'}",
+            f"these serve now: {', '.join(up) or 'none'}; what shares a host moves together",
             do="bring another one up first, or say --below-minimum: nothing serves while it starts, then",
         )
 
