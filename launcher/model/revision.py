@@ -93,20 +93,28 @@ def merged(histories: Iterable[Iterable[Entry]]) -> tuple[Entry, ...]:
     return tuple(sorted(found.values(), key=lambda e: (e.when, e.run)))
 
 
+def unfinished(last: Iterable[Entry | None]) -> Entry | None:
+    """The newest of these that has not ended: its run is at work, or was killed."""
+    begun = [e for e in last if e and e.result == "begun"]
+    return max(begun, key=lambda e: e.when, default=None)
+
+
 def running(entries: Iterable[Entry]) -> str:
     """The revision that was proved last, which is what runs if nothing was tried since; empty for none."""
     return next((e.revision for e in reversed(tuple(entries)) if e.result == "good"), "")
 
 
 def good_before(entries: Iterable[Entry], present: str) -> str | None:
-    """The revision to go back to from `present`, the one that is wanted now; None where there is none.
+    """The revision to go back to, where the inventory says `present`; None where there is none.
 
-    A rollback that did not come to its end goes on to where it went.
+    A rollback that did not come to its end goes on to where it went. From what was tried and is not good, it
+    is the last good one; from what is good, the one before that, but not the one that was left for it.
     """
     newest = list(reversed(tuple(entries)))
-    if newest and newest[0].flow == "rollback" and newest[0].result != "good":
-        return newest[0].revision
-    away = {present, newest[0].revision} if newest else {present}
+    last = newest[0] if newest else None
+    if last and last.flow == "rollback" and last.result != "good":
+        return last.revision
+    away = {last.revision if last else "", present if last and last.result == "good" else ""}
     return next((e.revision for e in newest if e.result == "good" and e.revision not in away), None)
 
 

@@ -97,23 +97,3 @@ def killed_at(routed: RoutedFleet, load: SteadyLoad, moment: str, data: Path) ->
         load.for_s(0.1)
     begun.process.kill()
     begun.ended()
-
-
-def test_to_what_cannot_start_and_back_by_itself(routed: RoutedFleet, data: Path) -> None:
-    routed.inventory(stack="stub-next", settings={"all": {"stub-dies": "traceback"}})
-    assert routed.up(data=data).code == 1
-    dead = routed.run("revisions", "--json", data=data).lines("revision")[0]["revision"]
-    routed.inventory()
-    assert routed.up().code == 0
-    before = lives(routed)
-    with SteadyLoad(*routed.entrance) as load:
-        done = routed.run("rollback", "--to", dead, "--yes", "--json", data=data)
-    print(f"to what cannot start: {load}")
-    assert done.code == 1, done.stdout + done.stderr
-    assert "the stub was told to die" in done.problems[0]["what"] + done.problems[0]["why"]
-    assert not load.failed
-    assert environments(routed) == {"stub-routed"}
-    assert sum(lives(routed)[name] == before[name] for name in before) == 2, "half of it went on"
-    assert drained(routed) == []
-    assert history(routed, data)[0] == ("stub-next", "rollback", "failed")
-    assert routed.plan().changes == []

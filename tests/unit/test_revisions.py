@@ -103,6 +103,8 @@ def test_what_is_no_archive_of_ours_is_refused(tmp_path: Path, archive: bytes) -
         ([("a", "up", "good"), ("b", "up", "good")], "b", "a"),
         ([("a", "up", "good"), ("b", "up", "good"), ("c", "up", "failed")], "c", "b"),
         ([("a", "up", "good"), ("b", "up", "begun")], "b", "a"),
+        ([("a", "up", "good"), ("b", "upgrade", "begun")], "a", "a"),
+        ([("a", "up", "good"), ("b", "upgrade", "failed")], "a", "a"),
         (
             [("z", "up", "good"), ("a", "up", "good"), ("b", "up", "good"), ("a", "rollback", "good")],
             "b",
