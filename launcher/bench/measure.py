@@ -52,7 +52,10 @@ def time_ms(result: Result, name: LimitName, of: Statistic) -> float | None:
     figures = result.figures
     if name in ("tpot_ms", "itl_ms") and figures.get("total_output_tokens", 0) <= result.completed:
         return None
-    return figures.get(f"{of}_{TIMES[name]}_ms") if result.completed else None
+    if not result.completed:
+        return None
+    half = figures.get(f"median_{TIMES[name]}_ms") if of == "p50" else None
+    return figures.get(f"{of}_{TIMES[name]}_ms", half)
 
 
 def figure(result: Result, target: Target, name: LimitName, of: Statistic) -> float | None:

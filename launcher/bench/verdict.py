@@ -72,6 +72,12 @@ def least_samples(of: Statistic, method: Method) -> int:
     return max(method.least_samples, -(-method.beyond_percentile * 100 // beyond))
 
 
+def long_enough(workload: Workload, sla: Sla | None, method: Method) -> Workload:
+    """The workload, with as many prompts as the limits' statistics take."""
+    least = (least_samples(limit.of, method) for limit in (sla.limits.values() if sla else ()))
+    return replace(workload, prompts=max(workload.prompts, *least, 0))
+
+
 def _no_figure(name: LimitName, target: Target) -> str:
     if name in ("tpot_ms", "itl_ms"):
         return "the answers are one token long"

@@ -158,7 +158,7 @@ def _counted(measured: Sequence[Measured]) -> Iterator[tuple[str, ...]]:
 
 
 def _of_point(bench: Bench, measured: Measured) -> Iterator[str]:
-    yield f"{measured.point}: {_verdict(bench, measured)}"
+    yield f"{measured.point}, {measured.point.prompts} prompts: {_verdict(bench, measured)}"
     for judged in measured.judgements:
         yield f"  {judged.verdict:<11}  {_judged(judged)}"
     for doubt in measured.doubts:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from launcher.bench.search import Answer, Ask, Tried, decide, so_far
 from launcher.bench.target import target_of
-from launcher.bench.verdict import judge
+from launcher.bench.verdict import judge, long_enough
 from launcher.bench.workload import at, points_of
 from launcher.execute.hands import Hands
 from launcher.flows.bench_run import Bench, Record, run
@@ -85,7 +85,8 @@ def measure(fleet: Hands, bench: Bench, point: Point, record: Record) -> Measure
 
 
 def search(fleet: Hands, bench: Bench, axis: Axis, *, start: float, record: Record) -> Searched:
-    """The highest value of the axis at which the service level holds."""
+    """The highest value of the axis that keeps the service level, by runs long enough for a verdict."""
+    bench = replace(bench, workload=long_enough(bench.workload, bench.sla, bench.method))
     measured: list[Measured] = []
     tried: list[Tried] = []
     while isinstance(asked := decide(tried, axis, start=start, method=bench.method), Ask):

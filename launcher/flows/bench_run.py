@@ -112,7 +112,8 @@ def run(fleet: Hands, bench: Bench, point: Point, seed: int, record: Record) -> 
     # a job whose unit is there has a result that nobody has taken yet
     stop = Op("units", {"stop": [f"dsv32-job-{name}.service"]})
     _do(fleet, host, (stop,), listener=listener, within_s=GRACE_S, subject=subject)
-    listener(Event("measured", told(result), host, subject, {"path": result.path}))
+    when = f", ended at {result.date} by the client's clock" if state == "done" else ""
+    listener(Event("measured", told(result) + when, host, subject, {"path": result.path}))
     return result
 
 
@@ -141,7 +142,7 @@ def files(bench: Bench, point: Point, seed: int) -> Iterator[Op]:
     folder = f"{FOLDER}/{bench.job(point, seed)}"
     ahead = Once(seed + bench.repeats, f"{bench.salt}-warm-up-{seed}")
     counted = Once(seed, f"{bench.salt}-{seed}", folder)
-    # as they stand in a metrics page: without labels, which say less than the rank
+    # labels are looked at here: the program on the host keeps all lines of these names
     names = sorted({name.partition("{")[0] for name in bench.engine.metrics.values()})
     spec = {
         "warm_up": bench.line(warm_up(point, bench.method), ahead),

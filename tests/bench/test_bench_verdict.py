@@ -10,7 +10,7 @@ import pytest
 from bench_records import IDLE, LOAD, METHOD, POINT, document, recorded, sla, target
 
 from launcher.bench.measure import DEFINITIONS, figure, in_flight, rates, time_ms
-from launcher.bench.verdict import judge, least_samples
+from launcher.bench.verdict import judge, least_samples, long_enough
 from launcher.model.bench import Measured, Point, Result
 from launcher.model.sla import Limit
 
@@ -133,8 +133,11 @@ def test_percentiles_take_more_requests_than_means() -> None:
         100,
         500,
     ]
-    (limit,) = judged(recorded(), ttft_ms=Limit(at_most=20_000.0, of="p99")).judgements
+    tail = Limit(at_most=20_000.0, of="p99")
+    (limit,) = judged(recorded(), ttft_ms=tail).judgements
     assert (limit.verdict, limit.why) == ("CANNOT TELL", "too few samples: a p99 takes 500 requests a run")
+    assert long_enough(LOAD, sla(ttft_ms=tail), METHOD).prompts == 500, "a search sends them"
+    assert long_enough(LOAD, sla(ttft_ms=TTFT), METHOD) == LOAD
 
 
 def test_no_gpu_is_no_tokens_per_gpu() -> None:
