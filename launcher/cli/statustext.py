@@ -60,6 +60,12 @@ def guard_lines(status: Status) -> Iterator[str]:
             yield f"        waits for {waits}"
 
 
+def status_text(status: Status) -> str:
+    """All of it, as text that can be searched."""
+    rows = ("  ".join(cell for cell in row.cells if cell) for row in process_rows(status))
+    return "\n".join((*rows, *entrance_lines(status), *guard_lines(status), *notes(status), verdict(status)))
+
+
 def state(process: ProcessState) -> str:
     """`active 2 h`, `failed`."""
     if process.active == "active" and process.since_s:
@@ -103,7 +109,9 @@ def entrance_lines(status: Status) -> Iterator[str]:
         if r.note:
             yield f"        {r.note}"
     for f in status.fronts:
-        yield f"front   {f.host}  {f.active}  {f.url} {'answers' if f.answers else 'does not answer'}"
+        answers = "answers" if f.answers else "does not answer"
+        has = {True: ", has the address", False: ", stands by", None: ""}[f.holds]
+        yield f"front   {f.host}  {f.active}  {f.url} {answers}{has}"
     yield from (str(drained) for drained in status.drained)
 
 

@@ -10,11 +10,13 @@ from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
 from launcher.execute.observe import observe
 from launcher.execute.planner import bind, facts_digest
-from launcher.flows.drain import await_idle, of_routers, serving, switch, with_entry
+from launcher.flows.away import away_for, ended
+from launcher.flows.drain import of_routers, serving, switch, with_entry
 from launcher.flows.drained import drained_on
 from launcher.flows.plan import limited
 from launcher.flows.restart_order import BECAUSE, Manner, Meant, Waves, both_sides, ordered, too_few
-from launcher.flows.up import Approve, Run, ready
+from launcher.flows.run import Approve, Run
+from launcher.flows.up import ready
 from launcher.health.canary import canary_past_router
 from launcher.model.deployment import Drained, Instance
 from launcher.model.facts import Facts
@@ -145,7 +147,7 @@ def _away(it: Restart, wave: Sequence[Instance], serve: Collection[str]) -> tupl
     for instance in wave:
         others = {name for name in serve if name.startswith(f"{instance.pool}-")} - out
         if others and it.wanted.deployment and it.wanted.deployment.routers:
-            now = with_entry(now, it.manner.drained(instance))
+            now = with_entry(now, away_for(instance, BECAUSE, it.run))
     return now
 
 
@@ -169,7 +171,7 @@ def _anew(
 ) -> Iterator[Finding]:
     """A wave that is idle, started anew, ready, and asked by way of each pair with its partners."""
     drained = {d.instance for d in away}
-    yield from (_ended(it, i) for i in wave if i.name in drained)
+    yield from (ended(it.fleet, it.wanted, i, it.manner.within_s, it.run) for i in wave if i.name in drained)
     plan = restarts(it, wave, named=wave)
     if plan.unreached:
         yield from (Finding(Severity.ERROR, h, p.what, p) for h, p in plan.unreached.items())
@@ -192,19 +194,6 @@ def _anew(
     yield from canary_past_router(
         it.fleet, it.wanted, it.run.listener, of=names, serving=partners, nonce=nonce
     )
-
-
-def _ended(it: Restart, instance: Instance) -> Finding:
-    """It has ended what it has begun; or it is restarted all the same, and what that cuts off is told."""
-    idle = await_idle(
-        it.fleet,
-        it.wanted,
-        instance,
-        it.run.listener,
-        within_s=it.manner.within_s,
-        interrupted=it.run.interrupted,
-    )
-    return idle if idle.problem is None else Finding(Severity.WARNING, instance.name, f"{idle.text}; cut off")
 
 
 def _routers(it: Restart, host: str) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from launcher.flows.targets import unknown
-from launcher.model.deployment import Deployment, Drained, Instance
+from launcher.model.deployment import Deployment, Instance
 from launcher.model.inventory import ENGINE_POOLS, Pool, PoolName
 from launcher.model.problem import InputError, Problem
 from launcher.model.wish import Wanted
@@ -30,13 +30,6 @@ class Manner:
     below_minimum: bool
     within_s: float
     """Seconds to wait for the requests that an instance has begun."""
-    who: str
-    when: str
-    why: str
-
-    def drained(self, instance: Instance) -> Drained:
-        """What is told of an instance that is taken from requests meanwhile."""
-        return Drained(instance.name, self.who, self.when, BECAUSE + self.why)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,12 @@ EventKind: TypeAlias = Literal[
     "instance-failed",
     "stage-done",
     "verified",
+    "measured",
     "move-done",
     "move-failed",
+    "planted",
+    "seen",
+    "whole",
     "run-ended",
 ]
 

@@ -13,18 +13,16 @@ from table_fleet import quiet
 from launcher.flows import drain
 from launcher.flows.restart import restart
 from launcher.flows.restart_order import Manner, meant_by
-from launcher.flows.up import Run
+from launcher.flows.run import Run
 from launcher.health import canary
 from launcher.model.finding import Finding
 from launcher.model.problem import InputError, PlanRefusedError
 from launcher.model.wish import Wanted
 
-ONE_BY_ONE = Manner(
-    rolling=True, canary=False, below_minimum=False, within_s=5.0, who="ana", when="2026-11-29", why="a fan"
-)
+ONE_BY_ONE = Manner(rolling=True, canary=False, below_minimum=False, within_s=5.0)
 AT_ONCE = replace(ONE_BY_ONE, rolling=False)
 ANYHOW = replace(AT_ONCE, below_minimum=True)
-RUN = Run("r1", quiet, lambda *_: "", lambda: False)
+RUN = Run("r1-restart", quiet, lambda *_: "", lambda: False, "ana", "2026-11-29", "a fan")
 
 
 @pytest.fixture(autouse=True)
