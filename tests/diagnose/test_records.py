@@ -9,6 +9,7 @@ import pytest
 from launcher.flows.diagnose import Report, of_files
 
 HERE = Path(__file__).parent
+GPU_PROCESSES = "on h02: nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv"
 UNIT_DATA = HERE.parents[0] / "unit/data"
 QUIET = [
     *sorted(HERE.glob("quiet/*/*/*.log")),
@@ -48,6 +49,7 @@ def test_a_killed_process_is_the_cause_of_all_that_five_logs_say() -> None:
         ("kv-too-small", "no-kv-memory", "dsv32-launch fit --explain", {"engine-start-failed", "stopped"}),
         ("port-taken", "port-in-use-unnamed", "on h03: ss -ltnp", {"ended-with-error", "stopped"}),
         ("bad-flag", "bad-flag-value", "dsv32-launch explain max-num-seqs", {"ended-with-error"}),
+        ("gpu-full", "gpu-memory-taken", GPU_PROCESSES, {"engine-start-failed", "ended-with-error"}),
     ],
 )
 def test_an_instance_that_does_not_start_is_told_by_its_cause(
