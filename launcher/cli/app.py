@@ -10,6 +10,7 @@ from typer.main import get_group
 
 from launcher import __version__
 from launcher.cli import (
+    checking,
     diagnosing,
     drain,
     files,
@@ -80,7 +81,7 @@ for panel, commands in {
     EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
     SERVING: (restarting.restart, drain.drain, drain.undrain),
     KEEP: (holding.lock, holding.unlock, holding.audit, look.runs),
-    LOOK_INSIDE: (look.check, look.explain, diagnosing.bundle),
+    LOOK_INSIDE: (checking.check, look.explain, diagnosing.bundle),
     PREPARE: (inventories.init, files.lint, fitting.fit, fitting.predict, inventories.inventory),
 }.items():
     for command in commands:

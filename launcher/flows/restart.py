@@ -127,7 +127,7 @@ def _alone(wanted: Wanted, instances: Iterable[Instance]) -> Wanted:
         host: tuple(s for s in own if s.instance in names and s.kind == "unit")
         for host, own in wanted.steps.items()
     }
-    return replace(wanted, steps={h: s for h, s in steps.items() if s}, checks={}, whole=False)
+    return replace(wanted, steps={h: s for h, s in steps.items() if s}, whole=False)
 
 
 def _changes(here: Wanted, host: str, facts: Facts) -> Iterator[Change]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
 from launcher.execute.outcome import Outcome
-from launcher.flows.check import check
 from launcher.flows.plan import limited, plan
 from launcher.flows.targets import Limit
 from launcher.model.deployment import Deployment, Instance
@@ -78,11 +77,7 @@ def up(fleet: Hands, wanted: Wanted, limit: Limit, approve: Approve, run: Run) -
     )
     if run.interrupted():
         return Result(planned, outcome)
-    # a host that is lost has said so already
-    lost = {host for host, told in outcome.hosts.items() if told.problem}
-    checks = check(fleet, limited(here, here.steps.keys() - lost))
-    findings = (*verify(fleet, wanted, limit, outcome, run), *checks)
-    return Result(planned, outcome, findings)
+    return Result(planned, outcome, verify(fleet, wanted, limit, outcome, run))
 
 
 def ready(fleet: Hands, wanted: Wanted, instance: Instance, run: Run) -> Problem | None:

@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "fit": {"model"},
     "predict": {"model", "fit"},
     "lint": {"model", "fit"},
+    "checks": {"model", "resolve"},
     "explain": {"model", "steps", "resolve", "lint"},
     "record": {"model"},
     "remote": {"model"},
@@ -29,9 +30,9 @@ MAY_IMPORT = {
     "health": {"model", "remote", "record"},
     "sandbox": {"model"},
     "flows": {"model", "load", "steps", "resolve", "remote", "execute", "health", "record", "sandbox"}
-    | {"fit", "predict", "lint", "explain"},
+    | {"fit", "predict", "lint", "explain", "checks"},
     "cli": {"model", "load", "steps", "resolve", "remote", "execute", "health", "record", "sandbox", "flows"}
-    | {"fit", "predict", "lint", "explain"},
+    | {"fit", "predict", "lint", "explain", "checks"},
 }
 # dependency -> path prefixes, below launcher/, that may import it
 DOORS = {
@@ -116,7 +117,7 @@ def test_agent_is_standard_library_and_old_python(name: str) -> None:
     assert all(n.startswith("launcher.remote.agent") for n in outside)
 
 
-@pytest.mark.parametrize("name", ["resolve", "steps", "fit", "predict", "lint", "explain"])
+@pytest.mark.parametrize("name", ["resolve", "steps", "fit", "predict", "lint", "explain", "checks"])
 def test_pure_layers_know_no_clock_random_or_environment(name: str) -> None:
     banned = {"time", "random", "datetime", "socket", "subprocess", "secrets", "uuid"}
     for path in (PACKAGE / name).glob("*.py"):
