@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +14,7 @@ from launcher.cli import (
     checking,
     diagnosing,
     drain,
+    drilling,
     files,
     fitting,
     holding,
@@ -20,7 +22,10 @@ from launcher.cli import (
     look,
     operate,
     restarting,
+    revising,
     runbooks,
+    scaling,
+    upgrading,
 )
 from launcher.cli.words import EXIT_CODES
 
@@ -77,13 +82,22 @@ def common(
     """Deploy and operate DeepSeek-V3.2 on H200 hosts: plan, bring up, look, take down."""
 
 
-for panel, commands in {
+PANELS: Mapping[str, tuple[Callable[..., None], ...]] = {
     EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
-    SERVING: (restarting.restart, drain.drain, drain.undrain),
-    KEEP: (holding.lock, holding.unlock, holding.audit, look.runs),
+    SERVING: (
+        restarting.restart,
+        drain.drain,
+        drain.undrain,
+        scaling.scale,
+        upgrading.upgrade,
+        revising.rollback,
+        drilling.drill,
+    ),
+    KEEP: (holding.lock, holding.unlock, holding.audit, look.runs, revising.revisions),
     LOOK_INSIDE: (checking.check, look.explain, diagnosing.bundle),
     PREPARE: (inventories.init, files.lint, fitting.fit, fitting.predict, inventories.inventory),
-}.items():
+}
+for panel, commands in PANELS.items():
     for command in commands:
         # a flag of vLLM with its dashes is a subject, too
         settings = {"ignore_unknown_options": True} if command is look.explain else None

@@ -44,6 +44,7 @@ def drain(
     from launcher.cli.output import choose
     from launcher.cli.running import Running
     from launcher.flows import drain as flow
+    from launcher.flows.targets import routing
     from launcher.record import person
 
     if not why.strip():
@@ -56,7 +57,7 @@ def drain(
     entry = Drained(target, person(os.environ), when, why.strip())
     with Running(wanted.wish, view, flow="drain", why=why) as run:
         interrupt = Interrupt(run.left)
-        with connected(wanted, run_id=run.id, why=why, lock=routing(wanted)) as fleet:
+        with connected(wanted, run_id=run.id, why=why, lock=routing(wanted.deployment)) as fleet:
             drained = flow.drained_too(fleet, wanted, entry, below_minimum=below_minimum)
             here = flow.of_routers(wanted, drained)
             approve = approval(run, view, here, yes=yes, begin=interrupt.changes_begin)
@@ -92,6 +93,7 @@ def undrain(
     from launcher.cli.running import Running
     from launcher.flows import drain as flow
     from launcher.flows.drained import drained_on
+    from launcher.flows.targets import routing
 
     approval_possible(yes=yes)
     view = choose(json_lines=json_lines)
@@ -99,7 +101,7 @@ def undrain(
     flow.instance_of(deployment_of(wanted), target)
     with Running(wanted.wish, view, flow="undrain", why=why) as run:
         interrupt = Interrupt(run.left)
-        with connected(wanted, run_id=run.id, why=why, lock=routing(wanted)) as fleet:
+        with connected(wanted, run_id=run.id, why=why, lock=routing(wanted.deployment)) as fleet:
             drained = tuple(d for d in drained_on(fleet, wanted) if d.instance != target)
             here = flow.of_routers(wanted, drained)
             approve = approval(run, view, here, yes=yes, begin=interrupt.changes_begin)
@@ -109,11 +111,6 @@ def undrain(
         run.ended(code, problems)
     view.problems(problems)
     raise typer.Exit(code)
-
-
-def routing(wanted: Wanted) -> tuple[str, ...]:
-    """The hosts that route."""
-    return tuple(f.host for f in wanted.deployment.fronts) if wanted.deployment else ()
 
 
 def approval(

@@ -35,6 +35,7 @@ class JsonView:
             {
                 "title": title,
                 "remark": remark,
+                "order": plan.order,
                 "holds": plan.holds,
                 "digest": plan.digest,
                 "changes": len(plan.changes),

@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from launcher.cli.options import DataDir, InventoryArgument, InventoryOption, JsonLines, UnitTarget
+from launcher.cli.options import (
+    DataDir,
+    InventoryArgument,
+    InventoryOption,
+    JsonLines,
+    LogTime,
+    UnitTarget,
+)
 from launcher.model.problem import Exit, InputError, Problem
 
 if TYPE_CHECKING:
-    from launcher.flows.logs import Entry
+    from launcher.flows.logs import Entry, Priority
 
 
 def status(
@@ -50,37 +57,74 @@ def logs(
     inventory: InventoryOption = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new lines.")] = False,
     lines: Annotated[
-        int, typer.Option("--lines", "-n", metavar="N", min=0, help="The last N lines of each unit.")
-    ] = 100,
-    since: Annotated[
+        int | None,
+        typer.Option(
+            "--lines",
+            "-n",
+            metavar="N",
+            min=0,
+            help="The last N that are asked for, of each unit; default: 100, or all with --since.",
+            show_default=False,
+        ),
+    ] = None,
+    since: LogTime = "",
+    until: Annotated[
+        str, typer.Option("--until", metavar="WHEN", help="As --since.", show_default=False)
+    ] = "",
+    unit: Annotated[
         str,
         typer.Option(
-            "--since", metavar="WHEN", help="10m, 2h, 1d, or 2026-11-29T18:05 (UTC).", show_default=False
+            "--unit", "-u", metavar="WORD", help="Only units with this in their name: guard, router-a."
         ),
     ] = "",
+    kernel: Annotated[bool, typer.Option("--kernel", "-k", help="The kernels of these hosts, too.")] = False,
+    priority: Annotated[
+        str,
+        typer.Option(
+            "--priority",
+            "-p",
+            metavar="LEVEL",
+            help="Only err (or warning, crit...) and graver: by the journal, or by the line's own mark.",
+            show_default=False,
+        ),
+    ] = "debug",
     grep: Annotated[
         str,
         typer.Option(
-            "--grep", metavar="REGEX", help="Only lines in which this is found.", show_default=False
+            "--grep", "-g", metavar="REGEX", help="Only lines in which this is found.", show_default=False
         ),
     ] = "",
     data_dir: DataDir = None,
     json_lines: JsonLines = False,
 ) -> None:
-    """Show the journals of a target's units on all their hosts, merged in time order."""
+    """Show what units of a target say, with their guards, on all hosts, merged in time order."""
     from launcher.cli.context import connected, deployment_of, read_wanted
     from launcher.cli.output import choose
     from launcher.flows import logs as flow
     from launcher.flows.targets import units_of
+    from launcher.health.marks import Marks
+    from launcher.load.data import Data, roots_of
+    from launcher.load.signatures import read_log_knowledge
 
     view = choose(json_lines=json_lines)
-    selection = flow.Selection(lines, flow.moment(since, time.time()) if since else 0.0, pattern(grep))
+    if follow and until:
+        what = "--follow waits for what is still to come, and --until ends before it"
+        raise InputError(Problem(what, "--until", do="leave one of the two out"))
+    now_s = time.time()
+    selection = flow.Selection(
+        lines if lines is not None else flow.lines_at_most if since else 100,
+        flow.moment(since, now_s) if since else 0.0,
+        flow.moment(until, now_s, option="--until") if until else float("inf"),
+        pattern(grep),
+        level(priority),
+    )
     wanted = read_wanted(inventory, data_dir)
-    units = units_of(deployment_of(wanted), target)
+    units = flow.picked(units_of(deployment_of(wanted), target), unit, kernel=kernel)
+    marks = Marks(read_log_knowledge(Data(roots_of(data_dir))).forms)
     failed = False
     told: tuple[Problem, ...] = ()
     with connected(wanted) as fleet:
-        for found in flow.follow(fleet, units, selection):
+        for found in flow.follow(fleet, units, selection, marks):
             for entry in found.entries:
                 view.result("line", entry, line_of(entry))
             view.problems(tuple(p for p in found.problems if p not in told))
@@ -147,9 +191,21 @@ def runs(
 
 
 def line_of(entry: Entry) -> str:
-    """One line of a log for people: time, who, text."""
+    """One line of a log for people: time, host, unit, text."""
     clock = time.strftime("%m-%d %H:%M:%S", time.gmtime(entry.time_s))
-    return f"{clock}.{int(entry.time_s % 1 * 1000):03d}  {entry.host} {entry.owner:<10}  {entry.text}"
+    unit = entry.unit.removeprefix("dsv32-").removesuffix(".service")
+    return f"{clock}.{int(entry.time_s % 1 * 1000):03d}  {entry.host} {unit:<15}  {entry.text}"
+
+
+def level(word: str) -> Priority:
+    """The priority of that name; InputError if there is none."""
+    from launcher.flows.logs import PRIORITIES
+
+    found = next((p for p in PRIORITIES if p == word), None)
+    if found is None:
+        do = f"one of: {', '.join(PRIORITIES)}"
+        raise InputError(Problem(f"`{word}` is no priority", "--priority", do=do))
+    return found
 
 
 def pattern(text: str) -> re.Pattern[str] | None:

@@ -122,8 +122,7 @@ def up(
 
             with connected(wanted, over=connections, run_id=run.id, why=why, lock=limited.hosts) as fleet:
                 wanted = respecting(fleet, wanted)
-                about = flow.Run(run.id, run.listen, run.journal.save_log, interrupt)
-                result = flow.up(fleet, wanted, limited, approve, about)
+                result = flow.up(fleet, wanted, limited, approve, run.told(interrupt))
             run.ended(result.exit_code, result.problems)
     view.findings(result.findings)
     view.problems(result.problems)

@@ -37,6 +37,12 @@ Why: TypeAlias = Annotated[
     str,
     typer.Option("--why", "-m", metavar="TEXT", help="What it is for; kept with it.", show_default=False),
 ]
+BelowMinimum: TypeAlias = Annotated[
+    bool, typer.Option("--below-minimum", help="Even if too few of a pool serve meanwhile.")
+]
+IdleWithin: TypeAlias = Annotated[
+    float, typer.Option("--within", metavar="S", min=0, help="Seconds to wait for requests it has begun.")
+]
 Verbose: TypeAlias = Annotated[
     int,
     typer.Option(
@@ -49,6 +55,12 @@ UnitTarget: TypeAlias = Annotated[
         metavar="TARGET",
         help="An instance, pool, host, `router` or `front`; everything if left out.",
         show_default=False,
+    ),
+]
+LogTime: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--since", metavar="WHEN", help="10m, 2h, 1d, or 2026-11-29T18:05 (UTC).", show_default=False
     ),
 ]
 SinceStart: TypeAlias = Annotated[

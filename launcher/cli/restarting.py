@@ -2,65 +2,59 @@
 
 from __future__ import annotations
 
-import os
-from datetime import datetime, timezone
 from typing import Annotated
 
 import typer
 
-from launcher.cli.options import DataDir, InventoryOption, JsonLines, Why, Yes
+from launcher.cli.options import BelowMinimum, DataDir, IdleWithin, InventoryOption, JsonLines, Why, Yes
 from launcher.model.problem import Exit
 
 
 def restart(
     target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="An instance, a pool, a host, or `all` instances.")
+        str, typer.Argument(metavar="TARGET", help="An instance, a pool, a host, `router`, or `all`.")
     ],
     rolling: Annotated[
         bool, typer.Option("--rolling", help="One instance after the other; else all at once.")
     ] = False,
+    canary: Annotated[
+        bool, typer.Option("--canary", help="One instance first; the others once it has answered every pair.")
+    ] = False,
     why: Why = "",
     inventory: InventoryOption = None,
-    below_minimum: Annotated[
-        bool, typer.Option("--below-minimum", help="Even if too few of a pool serve meanwhile.")
-    ] = False,
-    within_s: Annotated[
-        float, typer.Option("--within", metavar="S", min=0, help="Seconds to wait for requests it has begun.")
-    ] = 300.0,
+    below_minimum: BelowMinimum = False,
+    within_s: IdleWithin = 300.0,
     yes: Yes = False,
     data_dir: DataDir = None,
     json_lines: JsonLines = False,
 ) -> None:
     """Drain, start anew as a whole, wait until ready, give back. No request fails where others serve."""
     from launcher.cli.context import connected, deployment_of, read_wanted
-    from launcher.cli.drain import approval, routing
+    from launcher.cli.drain import approval
     from launcher.cli.interrupt import Interrupt
     from launcher.cli.operate import approval_possible
     from launcher.cli.output import choose
     from launcher.cli.running import Running
-    from launcher.flows import restart as flow
-    from launcher.flows.up import Run
-    from launcher.record import person
+    from launcher.flows.restart import restart as flow
+    from launcher.flows.restart_order import Manner, meant_by, touched
+    from launcher.flows.targets import routing
 
     approval_possible(yes=yes)
     view = choose(json_lines=json_lines)
     wanted = read_wanted(inventory, data_dir)
-    instances = flow.instances_of(deployment_of(wanted), target)
-    manner = flow.Manner(
+    meant = meant_by(deployment_of(wanted), target)
+    manner = Manner(
         rolling=rolling,
+        canary=canary,
         below_minimum=below_minimum,
         within_s=within_s,
-        who=person(os.environ),
-        when=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        why=why.strip() or target,
     )
-    hosts = {*routing(wanted), *(h for i in instances for h in i.hosts)}
+    hosts = {*routing(wanted.deployment), *(h for i in touched(wanted, meant) for h in i.hosts)}
     with Running(wanted.wish, view, flow="restart", why=why) as run:
         interrupt = Interrupt(run.left)
         with connected(wanted, run_id=run.id, why=why, lock=hosts) as fleet:
             approve = approval(run, view, wanted, yes=yes, begin=interrupt.changes_begin)
-            about = Run(run.id, run.listen, run.journal.save_log, interrupt)
-            findings = flow.restart(fleet, wanted, instances, manner, approve, about)
+            findings = flow(fleet, wanted, meant, manner, approve, run.told(interrupt, why=target))
         problems = tuple(f.problem for f in findings if f.problem)
         code = Exit.HOSTS_FAILED if problems else Exit.DONE
         run.ended(code, problems)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,10 +31,9 @@ class Doing:
     words: Mapping[str, tuple[str, ...]]
     """Id of a move → the words of its command, complete."""
     digest: str
-    confirmed: frozenset[str]
-    """Ids of moves by hand that somebody says are done."""
+    by_hand: Callable[[Move], bool]
+    """Has this move, which is done by hand, been done? Somebody says so."""
     yes: bool
-    terminal: bool
     json_lines: bool
 
 
@@ -186,9 +185,7 @@ def act(doing: Doing, move: Move) -> Stop | None:
 
 def confirmed(doing: Doing, move: Move) -> Stop | None:
     """A person's word that it is done."""
-    from launcher.cli.operate import asked
-
-    if move.id in doing.confirmed or (doing.terminal and asked(f"  {move.expect} Is it done?")):
+    if doing.by_hand(move):
         return None
     do = f"do it, then {again(doing)} --done '{move.id}'"
     return Stop(

@@ -116,7 +116,7 @@ def run(
     books = read_books(data_dir)
     book, scope, _, planned = planned_of(name, target, wanted, books, must=True)
     refuse_missing(book, planned)
-    digest = flow.digest_of(planned)
+    digest, on_terminal = flow.digest_of(planned), sys.stdin.isatty()
     cluster = wanted.wish.inventory.cluster
     found = flow.earlier(runs_folder(os.environ), cluster=cluster, digest=digest, now_s=time.time())
     before = None if anew else found
@@ -133,9 +133,8 @@ def run(
             view=view,
             words={m.id: complete(m, book, wanted, data_dir=data_dir) for m in planned},
             digest=digest,
-            confirmed=frozenset(done or ()),
+            by_hand=lambda m: m.id in (done or ()) or (on_terminal and asked(f"  {m.expect} Is it done?")),
             yes=yes,
-            terminal=sys.stdin.isatty(),
             json_lines=json_lines,
         )
         code, problems = do_all(doing, planned, before)

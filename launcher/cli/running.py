@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
 from launcher.cli.output import View
+from launcher.flows.run import Run
 from launcher.model.plan import Plan
 from launcher.model.problem import Exit, LauncherError, Problem
 from launcher.model.run import Event
@@ -56,6 +57,19 @@ class Running:
                 self._view.event(event)
             except OSError:  # `| head`, a terminal that went away, a full disk
                 self._view = None
+
+    def told(self, interrupted: Callable[[], bool], *, why: str = "") -> Run:
+        """The run, as flows know it; `why` where nobody has said one."""
+        record = self.journal.run
+        return Run(
+            id=record.id,
+            listener=self.listen,
+            save_log=self.journal.save_log,
+            interrupted=interrupted,
+            who=record.who,
+            when=record.started[:19] + "Z",
+            why=record.why.strip() or why,
+        )
 
     def plan(self, plan: Plan) -> None:
         """Keep the plan that was approved."""

@@ -60,6 +60,12 @@ def guard_lines(status: Status) -> Iterator[str]:
             yield f"        waits for {waits}"
 
 
+def status_text(status: Status) -> str:
+    """All of it, as text that can be searched."""
+    rows = ("  ".join(cell for cell in row.cells if cell) for row in process_rows(status))
+    return "\n".join((*rows, *entrance_lines(status), *guard_lines(status), *notes(status), verdict(status)))
+
+
 def state(process: ProcessState) -> str:
     """`active 2 h`, `failed`."""
     if process.active == "active" and process.since_s:

@@ -79,6 +79,8 @@ class TextView:
             self._out.print(Text(str(hold), style="yellow"))
         if remark:
             self._out.print(Text(remark, style="yellow"))
+        for line in plan.order:
+            self._out.print(Text(line))
         for section in sections(plan):
             self._out.print()
             self._out.print(section.stage, style="bold")

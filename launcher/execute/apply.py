@@ -11,7 +11,7 @@ from launcher.execute.observe import Observed, observe
 from launcher.execute.orphans import ORPHAN
 from launcher.execute.outcome import Outcome
 from launcher.execute.planner import make_plan
-from launcher.execute.progress import Await, Progress
+from launcher.execute.progress import Await, LeftAlone, Progress, Requests
 from launcher.execute.surprise import remaining, same, surprises, unkept
 from launcher.model.plan import Change, Plan
 from launcher.model.problem import PlanRefusedError
@@ -28,13 +28,15 @@ def apply(
     *,
     start_instance: Await,
     interrupted: Callable[[], bool] = lambda: False,
+    requests: Requests | None = None,
 ) -> Outcome:
-    """Make it so. Stages are barriers; `start_instance` waits for an instance that was just started.
+    """Make it so. Stages are barriers; `start_instance` waits for an instance that was just started, and
+    `requests` keeps requests from those that serve and restart.
 
     Raises PlanRefusedError when a host turns out to need what the plan does not show. `interrupted` is asked
     before each request: no new one is sent once it says yes.
     """
-    progress = Progress(fleet, wanted, plan, listener, start_instance, interrupted)
+    progress = Progress(fleet, wanted, plan, listener, start_instance, interrupted, requests or LeftAlone())
     for host, problem in plan.unreached.items():
         progress.lose_host(host, problem)
     for number, stage in enumerate(plan.stages):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -17,16 +17,32 @@ from launcher.steps import unit
 
 def start_instances(progress: Progress, changes: Sequence[Change]) -> None:
     """START, RESTART and STOP of engine units. A wave that fails ends the roll-out: what serves, goes on."""
+    restarting = [c for c in changes if c.action is Action.RESTART]
+    begun: set[str] = set()
     for wave in waves(progress.instances, changes):
         if progress.interrupted():
             return
-        names = {i.name for i in wave}
-        _wave(progress, wave, [c for c in changes if c.instance in names])
-        failed = sorted(names & set(progress.lost_instances))
-        left = [c for c in changes if c.action is Action.RESTART and c.instance not in names]
-        if failed and progress.left(left):
-            _end_rollout(progress, failed[0], progress.left(left))
+        serving = [i for i in wave if any(c.instance == i.name for c in restarting)]
+        stuck = progress.requests.take_away(serving) if serving else {}
+        if stuck:
+            left = progress.left(c for c in restarting if c.instance not in begun)
+            _lose_hosts(progress, stuck)
+            _end_rollout(progress, "requests could not be kept from it", left)
             return
+        begun |= {i.name for i in wave}
+        _wave(progress, wave, [c for c in changes if c.instance in {i.name for i in wave}])
+        if serving and not progress.interrupted():
+            _lose_hosts(progress, progress.requests.give_back(serving))
+        failed = sorted({i.name for i in wave} & set(progress.lost_instances))
+        left = progress.left(c for c in restarting if c.instance not in begun)
+        if failed and left:
+            _end_rollout(progress, f"{failed[0]}, restarted before it, is not ready", left)
+            return
+
+
+def _lose_hosts(progress: Progress, problems: Mapping[str, Problem]) -> None:
+    for host, problem in problems.items():
+        progress.lose_host(host, problem)
 
 
 def _wave(progress: Progress, wave: Sequence[Instance], changes: Sequence[Change]) -> None:
@@ -79,12 +95,12 @@ def _stop_lost(progress: Progress, wave: Iterable[Instance], begun: set[str]) ->
             stop_on(progress, {s.host: unit.life(s.want, Action.STOP)[0] for s in own})
 
 
-def _end_rollout(progress: Progress, failed: str, left: Sequence[Change]) -> None:
+def _end_rollout(progress: Progress, why: str, left: Sequence[Change]) -> None:
     for name in dict.fromkeys(c.instance for c in left):
         problem = Problem(
             what=f"{name} is not restarted and runs what it ran before",
             where=name,
-            why=f"{failed}, restarted before it, is not ready",
+            why=why,
             do=progress.next_command,
         )
         progress.problems.append(problem)

@@ -10,6 +10,7 @@ from launcher.execute.orphans import UNITS_OF_OURS
 from launcher.model.facts import Facts, Probe
 from launcher.model.hold import HOLD
 from launcher.model.problem import Problem
+from launcher.model.revision import LAST
 from launcher.model.role import Step
 from launcher.model.wish import Wanted
 from launcher.steps import KINDS
@@ -41,8 +42,9 @@ def observe(fleet: Hands, wanted: Wanted, hosts: Iterable[str] | None = None) ->
 
 
 def questions_of(steps: Iterable[Step]) -> tuple[Probe, ...]:
-    """The probes of one host's steps, each once; for units that no step names any more; who holds it."""
-    return tuple(dict.fromkeys([*probes_of(steps), UNITS_OF_OURS, HOLD]))
+    """The probes of one host's steps, each once; for units that no step names any more; who holds it; which
+    run it remembers last."""
+    return tuple(dict.fromkeys([*probes_of(steps), UNITS_OF_OURS, HOLD, LAST]))
 
 
 def probes_of(steps: Iterable[Step]) -> tuple[Probe, ...]:

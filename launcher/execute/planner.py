@@ -12,6 +12,7 @@ from launcher.execute.orphans import ORPHAN, orphans
 from launcher.model.facts import Facts, Unknown
 from launcher.model.hold import HOLD
 from launcher.model.plan import Action, Change, Draft, Plan
+from launcher.model.revision import LAST
 from launcher.model.role import STAGES, Step
 from launcher.model.wish import Wanted
 from launcher.steps import KINDS, unit
@@ -70,8 +71,10 @@ def broken_instances(wanted: Wanted, hosts: Iterable[str]) -> dict[str, str]:
 
 
 def facts_digest(facts: Facts) -> str:
-    """sha256 over one host's answers, but for what moves by itself, and for who holds it."""
-    rows = [[p.kind, p.args, _lasting(p.kind, answer)] for p, answer in facts.items() if p != HOLD]
+    """sha256 over one host's answers, but for what moves by itself, who holds it and what it remembers."""
+    rows = [
+        [p.kind, p.args, _lasting(p.kind, answer)] for p, answer in facts.items() if p not in (HOLD, LAST)
+    ]
     text = json.dumps(rows, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from launcher.execute.hands import Hands
 from launcher.execute.outcome import HostOutcome, Outcome
@@ -20,6 +20,29 @@ Await: TypeAlias = Callable[[Instance], Problem | None]
 """Waits until an instance that was just started is ready; a Problem says why it is not."""
 
 
+class Requests(Protocol):
+    """Takes instances that serve away from requests before they restart, and gives them back."""
+
+    def take_away(self, instances: Sequence[Instance]) -> Mapping[str, Problem]:
+        """Nothing new is sent to them, and they have ended what they had begun. Host → why that could not be
+        done there: they serve on, and are not to be restarted."""
+
+    def give_back(self, instances: Sequence[Instance]) -> Mapping[str, Problem]:
+        """Requests are sent to them again; host → why not."""
+
+
+class LeftAlone:
+    """Whoever has no router, or no lock on the hosts that route, restarts what gets requests."""
+
+    def take_away(self, instances: Sequence[Instance]) -> Mapping[str, Problem]:
+        """They go on to get requests."""
+        return {}
+
+    def give_back(self, instances: Sequence[Instance]) -> Mapping[str, Problem]:
+        """They never went."""
+        return {}
+
+
 @dataclass(slots=True)
 class Progress:
     """Changed by the thread of `apply` alone; what threads of hosts find comes back as values."""
@@ -30,6 +53,7 @@ class Progress:
     listener: Listener
     await_ready: Await
     interrupted: Callable[[], bool]
+    requests: Requests = field(default_factory=LeftAlone)
     done: list[Change] = field(default_factory=list)
     lost_hosts: dict[str, Problem] = field(default_factory=dict)
     """Hosts not reached, or with a step that failed: nothing more is sent there."""

@@ -48,6 +48,8 @@ KERNEL_FIELDS = (
     "+",
     "_SYSTEMD_UNIT=nvidia-fabricmanager.service",
 )
+# a guard says that it starts a unit just before systemd does
+GUARD_BEFORE_S = 2.0
 CONFIRMED_AT_MOST = 5
 CONFIRM_WITHIN_S = 15
 STACKS_WITHIN_S = 60
@@ -161,6 +163,7 @@ def journals(
     fleet: Hands, units: Iterable[Unit], since_s: float
 ) -> tuple[Mapping[tuple[str, str], tuple[LogLine, ...]], tuple[Problem, ...]]:
     """The lines of each unit, one request a host; and the hosts that did not answer."""
+    units = tuple(units)
     probes = {u: Probe("journal", (u.name, "", LINES_AT_MOST, "")) for u in units}
     asked: dict[str, tuple[Probe, ...]] = {}
     for unit, probe in probes.items():
@@ -180,7 +183,23 @@ def journals(
             for e in kept
             if e["pid"] == systemd_pid or e["message"].strip()
         )
-    return logs, tuple(a for a in answers.values() if isinstance(a, Problem))
+    silent = tuple(a for a in answers.values() if isinstance(a, Problem))
+    return logs if since_s else with_engines(logs, units), silent
+
+
+def with_engines(
+    logs: Mapping[tuple[str, str], tuple[LogLine, ...]], units: Iterable[Unit]
+) -> Mapping[tuple[str, str], tuple[LogLine, ...]]:
+    """The logs, those of guards since the last start of what they guard: they outlive many."""
+    began_s = {
+        (u.host, u.owner): log[0].time_s - GUARD_BEFORE_S
+        for u in units
+        if not u.guards and (log := logs.get((u.host, u.name)))
+    }
+    first_s = {(u.host, u.name): began_s.get((u.host, u.owner), 0.0) for u in units if u.guards}
+    return {
+        key: tuple(line for line in log if line.time_s >= first_s.get(key, 0.0)) for key, log in logs.items()
+    }
 
 
 def kernel_since_s(lines: Iterable[LogLine], since_s: float) -> float:
@@ -237,12 +256,17 @@ def unexplained(processes: Iterable[ProcessState], found: Diagnosis) -> tuple[Pr
         Problem(
             f"{p.instance} on {p.host} is {p.active}, and no line of its log is known to say why",
             where=f"{p.host}, unit {p.unit}",
-            why=p.note or "its log since its last start is empty",
+            why=p.note or waits(p) or "its log since its last start is empty",
             do=f"dsv32-launch logs {p.instance}",
         )
         for p in processes
         if p.active in (*DEAD, "unknown") and p.instance not in told
     )
+
+
+def waits(process: ProcessState) -> str:
+    """What the guard of a process says that it waits for; empty where it says nothing."""
+    return f"its guard waits for {process.guard.waits}" if process.guard and process.guard.waits else ""
 
 
 def stacks(fleet: Hands, late: Stuck, deployment: Deployment) -> Stacks:

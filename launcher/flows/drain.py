@@ -88,14 +88,16 @@ def with_entry(before: tuple[Drained, ...], entry: Drained) -> tuple[Drained, ..
 
 def others(fleet: Hands, wanted: Wanted, instance: Instance, drained: tuple[Drained, ...]) -> set[str]:
     """The other instances of its pool that serve and get requests."""
-    return serving(fleet, wanted, instance.pool) - {d.instance for d in drained} - {instance.name}
+    assert wanted.deployment, "what is drained belongs to a deployment"
+    pool = {i.name for i in wanted.deployment.instances if i.pool == instance.pool}
+    return serving(fleet, wanted) & pool - {d.instance for d in drained} - {instance.name}
 
 
-def serving(fleet: Hands, wanted: Wanted, pool: str) -> set[str]:
-    """The instances of a pool all of whose processes are up."""
+def serving(fleet: Hands, wanted: Wanted) -> set[str]:
+    """The instances all of whose processes are up."""
     assert wanted.deployment, "what serves belongs to a deployment"
     down = {p.instance for p in status(fleet, wanted, wanted.deployment).processes if not p.up}
-    return {i.name for i in wanted.deployment.instances if i.pool == pool and i.name not in down}
+    return {i.name for i in wanted.deployment.instances} - down
 
 
 def of_routers(wanted: Wanted, drained: tuple[Drained, ...]) -> Wanted:

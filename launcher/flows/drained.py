@@ -14,12 +14,19 @@ from launcher.resolve import resolve
 
 PATH = "/etc/dsv32/drained.json"
 BYTES = 65536
+MOVING = "moving: "
+"""Begins the reason of a drain that a run makes while it moves an instance: the next run may end it."""
 
 
 def respecting(fleet: Hands, wanted: Wanted) -> Wanted:
-    """What must be true, with what is drained kept from requests."""
-    drained = drained_on(fleet, wanted)
+    """What must be true, with what people have drained kept from requests."""
+    drained = lasting(drained_on(fleet, wanted))
     return resolve(wanted.wish, drained) if drained else wanted
+
+
+def lasting(drained: tuple[Drained, ...]) -> tuple[Drained, ...]:
+    """What is drained until somebody gives it back, not only while it moves."""
+    return tuple(d for d in drained if not d.why.startswith(MOVING))
 
 
 def drained_on(fleet: Hands, wanted: Wanted) -> tuple[Drained, ...]:

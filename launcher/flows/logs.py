@@ -1,4 +1,4 @@
-"""logs: the journals of a target's units on all their hosts, merged in time order."""
+"""logs: the journals of a target's units on all their hosts, filtered, merged in time order."""
 
 from __future__ import annotations
 
@@ -7,17 +7,25 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from typing import Literal, TypeAlias, get_args
 
 from launcher.flows.targets import Unit
 from launcher.health.hands import Hands, look_within_s
+from launcher.health.marks import Mark, Marks
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.problem import InputError, Problem
 
 follow_every_s = 1.0
-# what one request may bring when a time is asked for instead of a number of lines
+# what one request may bring of a unit when it is not known how many lines are kept
 lines_at_most = 50_000
+KERNEL = "kernel"
 COLOURS = re.compile(r"\x1b\[[\d;]*m")
 UNITS_OF_TIME = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+Priority: TypeAlias = Literal["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"]
+"""As syslog and journalctl call them, the gravest first."""
+PRIORITIES: tuple[Priority, ...] = get_args(Priority)
+# engines and routers write to stdout, where all lines have the same priority: their own marks tell
+MARKED: Mapping[Mark, Priority] = {"error": "err", "warning": "warning", "info": "info", "": "debug"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +36,11 @@ class Entry:
     """Epoch seconds, by the clock of its host."""
     host: str
     owner: str
-    """The instance, `router` or `front`."""
+    """The instance, `router`, `front` or `kernel`."""
     unit: str
     text: str
+    priority: Priority
+    """The journal's, or that of the program's own mark, whichever is graver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +50,23 @@ class Selection:
     lines: int
     """The last so many of each unit."""
     since_s: float = 0.0
-    """Epoch seconds; 0: by number of lines only."""
+    """Epoch seconds; 0: from the beginning."""
+    until_s: float = float("inf")
     grep: re.Pattern[str] | None = None
+    priority: Priority = "debug"
+    """This one and graver ones."""
+
+    @property
+    def asked(self) -> int:
+        """Lines to ask a host for: where some are left out afterwards, as many as may come."""
+        whole = self.grep is None and self.priority == "debug" and self.until_s == float("inf")
+        return max(self.lines, 1) if whole else lines_at_most
 
     def keeps(self, entry: Entry) -> bool:
         """Is this line asked for?"""
-        return entry.time_s >= self.since_s and (self.grep is None or bool(self.grep.search(entry.text)))
+        grave = PRIORITIES.index(entry.priority) <= PRIORITIES.index(self.priority)
+        within = self.since_s <= entry.time_s <= self.until_s
+        return within and grave and (self.grep is None or bool(self.grep.search(entry.text)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +78,28 @@ class Read:
     problems: tuple[Problem, ...]
 
 
-def read(fleet: Hands, units: Iterable[Unit], wanted: Selection, cursors: Mapping[Unit, str]) -> Read:
+def picked(units: Iterable[Unit], name: str, *, kernel: bool) -> tuple[Unit, ...]:
+    """Those with this in their name, and their hosts' kernels. InputError where no unit has it."""
+    units = tuple(units)
+    found = tuple(u for u in units if name in u.name)
+    if not found:
+        known = ", ".join(dict.fromkeys(u.name.removesuffix(".service") for u in units))
+        raise InputError(Problem(f"no unit here has `{name}` in its name", "--unit", f"there are: {known}"))
+    hosts = dict.fromkeys(u.host for u in found)
+    return (*found, *(Unit(host, KERNEL, KERNEL) for host in hosts if kernel))
+
+
+def read(
+    fleet: Hands, units: Iterable[Unit], wanted: Selection, marks: Marks, cursors: Mapping[Unit, str]
+) -> Read:
     """The lines of all units, one request a host; those after its cursor for a unit that has one."""
-    lines = lines_at_most if wanted.since_s else wanted.lines
-    probes = {u: Probe("journal", (u.name, "", lines, cursors.get(u, ""))) for u in units}
+    first = f"@{wanted.since_s:.0f}" if wanted.since_s else ""
+    probes = {
+        u: Probe(
+            "journal", (u.name, "", lines_at_most if u in cursors else wanted.asked, cursors.get(u, first))
+        )
+        for u in units
+    }
     asked: dict[str, list[Probe]] = {}
     for unit, probe in probes.items():
         asked.setdefault(unit.host, []).append(probe)
@@ -72,28 +111,35 @@ def read(fleet: Hands, units: Iterable[Unit], wanted: Selection, cursors: Mappin
         journal = answer[probe] if isinstance(answer, Facts) else None
         if journal is None or isinstance(journal, Unknown):
             continue
-        after[unit] = journal["cursor"] or after.get(unit, "")
-        told = (
-            Entry(e["time"], unit.host, unit.owner, unit.name, COLOURS.sub("", e["message"]))
-            for e in journal["entries"]
-        )
-        entries += (e for e in told if wanted.keeps(e))
+        found = (entry_of(unit, line, marks) for line in journal["entries"])
+        kept = [entry for entry in found if wanted.keeps(entry)]
+        entries += kept if unit in cursors else kept[len(kept) - min(wanted.lines, len(kept)) :]
+        # of a unit that has said nothing yet, what it says next is its first line
+        after[unit] = journal["cursor"] if journal["entries"] else cursors.get(unit, "start")
     problems = tuple(a for a in answers.values() if isinstance(a, Problem))
     return Read(tuple(sorted(entries, key=lambda e: e.time_s)), after, problems)
 
 
-def follow(fleet: Hands, units: Iterable[Unit], wanted: Selection) -> Iterator[Read]:
+def entry_of(unit: Unit, line: Mapping[str, object], marks: Marks) -> Entry:
+    """A line as a host's journal has it."""
+    text = COLOURS.sub("", str(line["message"]))
+    own = PRIORITIES.index(MARKED[marks.of(text)])
+    priority = PRIORITIES[min(own, int(str(line["priority"])))]
+    return Entry(float(str(line["time"])), unit.host, unit.owner, unit.name, text, priority)
+
+
+def follow(fleet: Hands, units: Iterable[Unit], wanted: Selection, marks: Marks) -> Iterator[Read]:
     """The lines there are, then new ones as they come, without end."""
     cursors: Mapping[Unit, str] = {}
     units = tuple(units)
     while True:
-        found = read(fleet, units, wanted, cursors)
+        found = read(fleet, units, wanted, marks, cursors)
         yield found
         cursors = found.cursors
         time.sleep(follow_every_s)
 
 
-def moment(text: str, now_s: float) -> float:
+def moment(text: str, now_s: float, *, option: str = "--since") -> float:
     """`10m`, `2h`, `1d` before now, or an ISO date and time (UTC if it names no zone), as epoch seconds."""
     if match := re.fullmatch(r"(\d+)([smhd])", text.strip()):
         return now_s - int(match[1]) * UNITS_OF_TIME[match[2]]
@@ -101,5 +147,5 @@ def moment(text: str, now_s: float) -> float:
         told = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
     except ValueError:
         what = f"`{text}` is no time"
-        raise InputError(Problem(what, "--since", do="write 10m, 2h, 1d or 2026-11-29T18:05")) from None
+        raise InputError(Problem(what, option, do="write 10m, 2h, 1d or 2026-11-29T18:05")) from None
     return (told if told.tzinfo else told.replace(tzinfo=timezone.utc)).timestamp()

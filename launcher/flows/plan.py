@@ -12,6 +12,7 @@ from launcher.execute.planner import make_plan
 from launcher.model.facts import Facts, Unknown
 from launcher.model.hold import TIME, holds_in
 from launcher.model.plan import Plan
+from launcher.model.revision import last_by_host
 from launcher.model.wish import Wanted
 
 
@@ -19,7 +20,11 @@ def plan(fleet: Hands, wanted: Wanted) -> Plan:
     """Ask every host all its questions once, and compare."""
     observed = observe(fleet, wanted)
     now = time.strftime(TIME, time.gmtime())
-    return replace(make_plan(wanted, observed), holds=holds_in(observed.facts.values(), now))
+    return replace(
+        make_plan(wanted, observed),
+        holds=holds_in(observed.facts.values(), now),
+        remembered=last_by_host(observed.facts),
+    )
 
 
 def plan_offline(wanted: Wanted) -> Plan:

@@ -1,209 +1,213 @@
-"""restart: instances go away from requests, start anew as a whole, prove ready, and come back."""
+"""restart: instances go, start anew as a whole, answer, and come back; routers take turns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
 from launcher.execute.observe import observe
 from launcher.execute.planner import bind, facts_digest
-from launcher.flows.drain import await_idle, of_routers, others, serving, switch, with_entry
+from launcher.flows.away import away_for, ended
+from launcher.flows.drain import of_routers, serving, switch, with_entry
 from launcher.flows.drained import drained_on
-from launcher.flows.targets import unknown
-from launcher.flows.up import Approve, Run, ready
-from launcher.model.deployment import Deployment, Drained, Instance
+from launcher.flows.plan import limited
+from launcher.flows.restart_order import BECAUSE, Manner, Meant, Waves, both_sides, ordered, too_few
+from launcher.flows.run import Approve, Run
+from launcher.flows.up import ready
+from launcher.health.canary import canary_past_router
+from launcher.model.deployment import Drained, Instance
 from launcher.model.facts import Facts
 from launcher.model.finding import Finding, Severity
-from launcher.model.plan import Action, Change, Draft, Plan
-from launcher.model.problem import InputError, PlanRefusedError, Problem
+from launcher.model.plan import Action, Draft, Plan
+from launcher.model.problem import PlanRefusedError
+from launcher.model.role import Step
 from launcher.model.wish import Wanted
-from launcher.steps import unit
-
-EVERYTHING = "all"
-BECAUSE = "restart: "
-"""Begins the reason of a drain that a restart made: a later restart may end it."""
+from launcher.steps import turns, unit
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
-    """How it is to be done."""
+class Restart:
+    """What all of one restart have in common."""
 
-    rolling: bool
-    """One instance after the other; else all at once."""
-    below_minimum: bool
-    within_s: float
-    """Seconds to wait for the requests that an instance has begun."""
-    who: str
-    when: str
-    why: str
-
-    def drained(self, instance: Instance) -> Drained:
-        """What is told of an instance that is taken from requests meanwhile."""
-        return Drained(instance.name, self.who, self.when, BECAUSE + self.why)
-
-
-def instances_of(deployment: Deployment, target: str) -> tuple[Instance, ...]:
-    """The instances that are meant: one, those of a pool or on a host, or all. InputError for none."""
-    everyone = deployment.instances
-    found = tuple(i for i in everyone if target in (i.name, i.pool, *i.hosts) or target == EVERYTHING)
-    if found:
-        return found
-    words = (w for i in deployment.instances for w in (i.name, i.pool, *i.hosts))
-    raise InputError(unknown(target, "instance, pool or host with one", sorted({*words, EVERYTHING})))
-
-
-def waves(instances: Sequence[Instance], manner: Manner) -> tuple[tuple[Instance, ...], ...]:
-    """Instances that start anew at the same time."""
-    return tuple((i,) for i in instances) if manner.rolling else (tuple(instances),)
-
-
-def refuse_too_few(fleet: Hands, wanted: Wanted, instances: Sequence[Instance], manner: Manner) -> None:
-    """PlanRefusedError where a pool would fall below its minimum meanwhile, unless that was allowed."""
-    problems = () if manner.below_minimum else tuple(_too_few(fleet, wanted, waves(instances, manner)))
-    if problems:
-        raise PlanRefusedError(*problems)
-
-
-def _too_few(fleet: Hands, wanted: Wanted, planned: Iterable[Sequence[Instance]]) -> Iterator[Problem]:
-    away = {d.instance for d in drained_on(fleet, wanted)}
-    for pool in {i.pool for wave in planned for i in wave}:
-        minimum = wanted.wish.inventory.pools[pool].minimum
-        up = serving(fleet, wanted, pool) - away
-        left = min(len(up - {i.name for i in wave}) for wave in planned)
-        if left < minimum:
-            yield Problem(
-                what=f"pool {pool} would have {left} instances that serve, its minimum is {minimum}",
-                where=wanted.wish.inventory.pools[pool].source,
-                why=f"these serve now: {', '.join(sorted(up)) or 'none'}",
-                do="say --rolling, bring another one up first, or say --below-minimum",
-            )
+    fleet: Hands
+    wanted: Wanted
+    manner: Manner
+    run: Run
+    kept: tuple[Drained, ...]
+    """What operators keep from requests: before, meanwhile and after."""
 
 
 def restart(
-    fleet: Hands,
-    wanted: Wanted,
-    instances: Sequence[Instance],
-    manner: Manner,
-    approve: Approve,
-    run: Run,
+    fleet: Hands, wanted: Wanted, meant: Meant, manner: Manner, approve: Approve, run: Run
 ) -> tuple[Finding, ...]:
-    """Wave by wave; the first that does not come up ends it, and stays away from requests."""
-    refuse_too_few(fleet, wanted, instances, manner)
-    planned = restarts(fleet, wanted, instances)
+    """Wave by wave, then the routers, host by host; the first that does not come up ends it, and stays away
+    from requests. PlanRefusedError, with nothing touched, where too few would serve, or for a silent host."""
+    drained = drained_on(fleet, wanted)
+    up = serving(fleet, wanted) - {d.instance for d in drained}
+    waves = ordered(wanted, meant.instances, manner, up)
+    names = {i.name for wave in waves for i in wave}
+    kept = tuple(d for d in drained if d.instance not in names or not d.why.startswith(BECAUSE))
+    away = {d.instance for d in kept}
+    if problems := () if manner.below_minimum else tuple(too_few(wanted, waves, manner, up, away)):
+        raise PlanRefusedError(*problems)
+    it = Restart(fleet, wanted, manner, run, kept)
+    engines = restarts(it, [i for wave in waves for i in wave], named=meant.instances)
+    planned = _joined(engines, routers_anew(it, meant.routing))
     if planned.unreached:
         raise PlanRefusedError(*planned.unreached.values())
     if not approve(planned):
         return ()
-    findings: list[Finding] = []
-    for wave in waves(instances, manner):
-        if run.interrupted():
+    findings = list(_in_waves(it, waves, up))
+    for host in meant.routing:
+        if run.interrupted() or any(f.problem for f in findings):
             break
-        findings += _wave(fleet, wanted, wave, manner, run)
-        if any(f.problem for f in findings):
-            break
-    return (*findings, *_peers(wanted, instances))
+        findings += _routers(it, host)
+    return tuple(findings)
 
 
-def restarts(fleet: Hands, wanted: Wanted, instances: Sequence[Instance]) -> Plan:
+def restarts(it: Restart, instances: Sequence[Instance], *, named: Collection[Instance]) -> Plan:
     """RESTART of each process that runs, START of each that does not, and nothing else."""
-    here = _alone(wanted, instances)
-    seen = observe(fleet, here)
-    changes = [c for host, facts in seen.facts.items() for c in _changes(here, host, facts)]
-    order = [i.name for i in instances]
+    engine, asked = it.wanted.wish.profile.engine, {i.name for i in named}
+
+    def anew(step: Step, facts: Facts) -> Draft:
+        again = f"restart: {engine.name} does not pair again by itself" if engine else ""
+        because = "restart" if step.instance in asked else again
+        draft = unit.restart(step.want, facts, because)
+        ops = unit.life(step.want, Action.START)
+        return draft or Draft(Action.START, step.want.name, "stopped", "running", ops, because=because)
+
+    return _plan(it, _alone(it.wanted, instances), anew, [i.name for i in instances])
+
+
+def routers_anew(it: Restart, hosts: Collection[str]) -> Plan:
+    """RESTART of both routers of each of these hosts."""
+    here = _routers_alone(it, hosts)
+    return _plan(it, here, lambda step, facts: turns.restart(step.want, facts, "restart"), [""])
+
+
+def _plan(it: Restart, here: Wanted, draft: Callable[[Step, Facts], Draft], order: Sequence[str]) -> Plan:
+    seen = observe(it.fleet, here)
+    changes = [bind(s, draft(s, facts)) for host, facts in seen.facts.items() for s in here.steps[host]]
     return Plan(
         changes=tuple(sorted(changes, key=lambda c: order.index(c.instance))),
         facts={host: facts_digest(facts) for host, facts in seen.facts.items()},
-        data_digest=wanted.wish.data_digest,
+        data_digest=it.wanted.wish.data_digest,
         unreached=dict(seen.problems),
     )
+
+
+def _joined(one: Plan, other: Plan) -> Plan:
+    facts = {h: one.facts.get(h, "") + other.facts.get(h, "") for h in {**one.facts, **other.facts}}
+    unreached = {**one.unreached, **other.unreached}
+    return replace(one, changes=(*one.changes, *other.changes), facts=facts, unreached=unreached)
 
 
 def _alone(wanted: Wanted, instances: Iterable[Instance]) -> Wanted:
     """What must be true of these instances' processes alone: nothing else of their hosts is touched."""
     names = {i.name for i in instances}
-    steps = {
-        host: tuple(s for s in own if s.instance in names and s.kind == "unit")
-        for host, own in wanted.steps.items()
-    }
+    return _only(wanted, lambda s: s.instance in names and s.kind == "unit")
+
+
+def _routers_alone(it: Restart, hosts: Collection[str]) -> Wanted:
+    here = limited(of_routers(it.wanted, it.kept), hosts)
+    return _only(here, lambda s: isinstance(s.want, turns.Params))
+
+
+def _only(wanted: Wanted, those: Callable[[Step], bool]) -> Wanted:
+    steps = {host: tuple(s for s in own if those(s)) for host, own in wanted.steps.items()}
     return replace(wanted, steps={h: s for h, s in steps.items() if s}, whole=False)
 
 
-def _changes(here: Wanted, host: str, facts: Facts) -> Iterator[Change]:
-    for step in here.steps[host]:
-        draft = unit.restart(step.want, facts, "restart")
-        if draft is None:
-            want = step.want
-            ops = unit.life(want, Action.START)
-            draft = Draft(Action.START, want.name, "stopped", "running", ops, because="restart")
-        yield bind(step, draft)
+def _in_waves(it: Restart, waves: Waves, serve: Collection[str]) -> Iterator[Finding]:
+    """Each wave while those before it, and what else serves, take the requests."""
+    done: set[str] = set()
+    last: tuple[Instance, ...] = ()
+    for wave in waves:
+        away = _away(it, wave, {*done, *serve})
+        # where pairs do not survive it, nobody meets who knew an earlier life of it
+        partners = done if both_sides(it.wanted) else {*done, *serve}
+        for part in (partial(_switched, it, away, last), partial(_anew, it, wave, away, partners)):
+            findings = [*part()]
+            yield from findings
+            if it.run.interrupted() or any(f.problem for f in findings):
+                return
+        done |= {i.name for i in wave}
+        last = wave
+    yield from _switched(it, it.kept, last)
 
 
-def _wave(
-    fleet: Hands, wanted: Wanted, wave: Sequence[Instance], manner: Manner, run: Run
-) -> Iterator[Finding]:
-    assert wanted.deployment, "what is restarted is deployed"
-    before = now = drained_on(fleet, wanted)
+def _away(it: Restart, wave: Sequence[Instance], serve: Collection[str]) -> tuple[Drained, ...]:
+    """What gets no requests while a wave starts anew: it, where others of its pool do. Where none does, they
+    fail whether routers know of it or not."""
+    out = {d.instance for d in it.kept} | {i.name for i in wave}
+    now = it.kept
     for instance in wave:
-        # where nothing else serves its pool, requests fail whether routers know of it or not
-        if not wanted.deployment.routers or not others(fleet, wanted, instance, now):
-            continue
-        now = with_entry(now, manner.drained(instance))
-        told = [*_switched(fleet, wanted, now, run, said=f"{instance.name} gets no requests")]
-        yield from told
-        if any(f.problem for f in told):  # it still gets requests: it is left as it is
-            return
-        yield _ended(fleet, wanted, instance, manner, run)
-    plan = restarts(fleet, wanted, wave)
+        others = {name for name in serve if name.startswith(f"{instance.pool}-")} - out
+        if others and it.wanted.deployment and it.wanted.deployment.routers:
+            now = with_entry(now, away_for(instance, BECAUSE, it.run))
+    return now
+
+
+def _switched(it: Restart, away: tuple[Drained, ...], back: Sequence[Instance]) -> Iterator[Finding]:
+    """Routers that keep to this, where they do not yet; `back`: what they take again."""
+    here = of_routers(it.wanted, away)
+    outcome = switch(it.fleet, here, lambda _: True, it.run.listener, interrupted=it.run.interrupted)
+    if outcome is None or outcome.problems or not outcome.hosts:
+        problems = outcome.problems if outcome else ()
+        yield from (Finding(Severity.ERROR, p.where, p.what, p) for p in problems)
+        return
+    kept = {d.instance for d in it.kept}
+    taken = ", ".join(d.instance for d in away if d.instance not in kept)
+    given = ", ".join(i.name for i in back if i.name not in kept)
+    told = [f"{taken} gets no requests" if taken else "", f"{given} gets requests again" if given else ""]
+    yield Finding(Severity.OK, "router", "; ".join(text for text in told if text) or "as it was before")
+
+
+def _anew(
+    it: Restart, wave: Sequence[Instance], away: Sequence[Drained], partners: Collection[str]
+) -> Iterator[Finding]:
+    """A wave that is idle, started anew, ready, and asked by way of each pair with its partners."""
+    drained = {d.instance for d in away}
+    yield from (ended(it.fleet, it.wanted, i, it.manner.within_s, it.run) for i in wave if i.name in drained)
+    plan = restarts(it, wave, named=wave)
     if plan.unreached:
         yield from (Finding(Severity.ERROR, h, p.what, p) for h, p in plan.unreached.items())
         return
     outcome = apply(
-        fleet,
-        _alone(wanted, wave),
+        it.fleet,
+        _alone(it.wanted, wave),
         plan,
-        run.listener,
-        start_instance=lambda instance: ready(fleet, wanted, instance, run),
-        interrupted=run.interrupted,
+        it.run.listener,
+        start_instance=lambda instance: ready(it.fleet, it.wanted, instance, it.run),
+        interrupted=it.run.interrupted,
     )
     for problem in outcome.problems:
         yield Finding(Severity.ERROR, problem.where, problem.what, problem)
-    if outcome.problems or run.interrupted():
+    if outcome.problems or it.run.interrupted():
         return
-    yield from (Finding(Severity.OK, i.name, "started anew, and ready") for i in wave)
-    names = {i.name for i in wave}
-    kept = tuple(d for d in before if d.instance not in names or not d.why.startswith(BECAUSE))
-    if kept != now:
-        yield from _switched(fleet, wanted, kept, run, said=f"{', '.join(sorted(names))} gets requests again")
-
-
-def _ended(fleet: Hands, wanted: Wanted, instance: Instance, manner: Manner, run: Run) -> Finding:
-    """It has ended what it has begun; or it is restarted all the same, and what that cuts off is told."""
-    idle = await_idle(
-        fleet, wanted, instance, run.listener, within_s=manner.within_s, interrupted=run.interrupted
+    names = [i.name for i in wave]
+    yield from (Finding(Severity.OK, name, "started anew, and ready") for name in names)
+    nonce = f"{it.run.id} {' '.join(names)}"
+    yield from canary_past_router(
+        it.fleet, it.wanted, it.run.listener, of=names, serving=partners, nonce=nonce
     )
-    return idle if idle.problem is None else Finding(Severity.WARNING, instance.name, f"{idle.text}; cut off")
 
 
-def _switched(
-    fleet: Hands, wanted: Wanted, drained: tuple[Drained, ...], run: Run, *, said: str
-) -> Iterator[Finding]:
-    here = of_routers(wanted, drained)
-    outcome = switch(fleet, here, lambda _: True, run.listener, interrupted=run.interrupted)
-    problems = outcome.problems if outcome else ()
-    yield from (Finding(Severity.ERROR, p.where, p.what, p) for p in problems)
-    if not problems:
-        yield Finding(Severity.OK, "router", said)
-
-
-def _peers(wanted: Wanted, instances: Sequence[Instance]) -> Iterator[Finding]:
-    """What the other side needs after this, by the engine's release."""
-    engine, deployment = wanted.wish.profile.engine, wanted.deployment
-    if not engine or not deployment or engine.repair != "restart-peer":
-        return
-    pools = {i.pool for i in instances}
-    others = sorted({i.pool for i in deployment.instances} - pools)
-    for pool in others:
-        text = f"{engine.name} does not pair again by itself: restart {pool} too, "
-        yield Finding(Severity.WARNING, pool, text + f"dsv32-launch restart {pool} --rolling")
+def _routers(it: Restart, host: str) -> Iterator[Finding]:
+    """Both routers of a host, in turns."""
+    plan = routers_anew(it, [host])
+    outcome = apply(
+        it.fleet,
+        _routers_alone(it, [host]),
+        plan,
+        it.run.listener,
+        start_instance=lambda _: None,
+        interrupted=it.run.interrupted,
+    )
+    for problem in outcome.problems:
+        yield Finding(Severity.ERROR, problem.where, problem.what, problem)
+    if not outcome.problems and not it.run.interrupted():
+        yield Finding(Severity.OK, f"router@{host}", "both started anew, in turns")

@@ -17,14 +17,18 @@ class Unit:
     host: str
     name: str
     owner: str
+    guards: bool = False
+    """It is the guard of its owner, not what serves."""
 
 
 def all_units(deployment: Deployment) -> tuple[Unit, ...]:
-    """Every unit that serves: engines, then routers and fronts."""
-    engines = [Unit(p.host, p.unit, i.name) for i in deployment.instances for p in i.processes]
+    """Every unit that serves: engines with their guards, then routers and fronts."""
+    processes = [p for i in deployment.instances for p in i.processes]
+    engines = [Unit(p.host, p.unit, p.instance) for p in processes]
+    guards = [Unit(p.host, p.guard_unit, p.instance, guards=True) for p in processes]
     routers = [Unit(r.host, r.unit, "router") for r in deployment.routers]
     fronts = [Unit(f.host, f.unit, "front") for f in deployment.fronts]
-    return (*engines, *routers, *fronts)
+    return (*engines, *guards, *routers, *fronts)
 
 
 def units_of(deployment: Deployment, target: str) -> tuple[Unit, ...]:
@@ -36,6 +40,11 @@ def units_of(deployment: Deployment, target: str) -> tuple[Unit, ...]:
         return found
     known = sorted({w for u in units for w in (u.owner, u.host, pools.get(u.owner, u.owner))})
     raise InputError(unknown(target, "target", known))
+
+
+def routing(deployment: Deployment | None) -> frozenset[str]:
+    """The hosts that route."""
+    return frozenset(front.host for front in deployment.fronts) if deployment else frozenset()
 
 
 @dataclass(frozen=True, slots=True)

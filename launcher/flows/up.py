@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,30 +11,22 @@ from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
 from launcher.execute.outcome import Outcome
 from launcher.flows.plan import limited, plan
-from launcher.flows.targets import Limit
+from launcher.flows.revisions import remembered
+from launcher.flows.run import Approve, Run
+from launcher.flows.targets import Limit, routing
 from launcher.model.deployment import Deployment, Instance
 from launcher.model.finding import Finding, Severity
-from launcher.model.plan import Plan
+from launcher.model.plan import Action, Plan
 from launcher.model.problem import Exit, Problem
-from launcher.model.run import Event, Listener
+from launcher.model.run import Event
 from launcher.model.wish import Wanted
 
 # health is imported where something is to serve: a tenth of a run that only provisions would go into it
 if TYPE_CHECKING:
-    from launcher.health.ready import SaveLog
+    from launcher.flows.away import Away
 
-Approve = Callable[[Plan], bool]
-"""Shows a plan and says whether it may be applied; raises PlanRefusedError for one that is stale."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What an `up` tells of itself, and how it can be stopped."""
-
-    id: str
-    listener: Listener
-    save_log: SaveLog
-    interrupted: Callable[[], bool]
+IDLE_WITHIN_S = 300.0
+"""For the requests that an instance has begun before it restarts; then they are cut off, and that is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +59,17 @@ def up(fleet: Hands, wanted: Wanted, limit: Limit, approve: Approve, run: Run) -
     run.listener(Event("planned", str(len(planned.changes)), data={"digest": planned.digest}))
     if not approve(planned):
         return Result(planned, None)
+    with remembered(fleet, wanted, planned, run, whole=not limit.left_out) as note:
+        result = make_so(fleet, wanted, planned, run, limit=limit)
+        if result.exit_code is Exit.DONE:
+            note.result = "part" if limit.left_out else "good"
+    return result
+
+
+def make_so(fleet: Hands, wanted: Wanted, planned: Plan, run: Run, *, limit: Limit) -> Result:
+    """Apply a plan that was approved, and verify."""
+    here = limited(wanted, limit.hosts)
+    away = requests_of(fleet, wanted, planned, run, limit=limit)
     outcome = apply(
         fleet,
         here,
@@ -74,10 +77,24 @@ def up(fleet: Hands, wanted: Wanted, limit: Limit, approve: Approve, run: Run) -
         run.listener,
         start_instance=lambda instance: ready(fleet, wanted, instance, run),
         interrupted=run.interrupted,
+        requests=away,
     )
+    told = tuple(away.findings) if away else ()
     if run.interrupted():
-        return Result(planned, outcome)
-    return Result(planned, outcome, verify(fleet, wanted, limit, outcome, run))
+        return Result(planned, outcome, told)
+    return Result(planned, outcome, (*told, *verify(fleet, wanted, limit, outcome, run)))
+
+
+def requests_of(fleet: Hands, wanted: Wanted, planned: Plan, run: Run, *, limit: Limit) -> Away | None:
+    """What keeps requests from instances that restart; None where none does, or a host that routes is not
+    among those that this run may change."""
+    routes = routing(wanted.deployment)
+    restarts = any(c.action is Action.RESTART for c in planned.stage("engine"))
+    if not routes or not routes <= limit.hosts or not restarts:
+        return None
+    from launcher.flows.away import Away
+
+    return Away(fleet, wanted, IDLE_WITHIN_S, run)
 
 
 def ready(fleet: Hands, wanted: Wanted, instance: Instance, run: Run) -> Problem | None:

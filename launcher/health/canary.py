@@ -68,7 +68,32 @@ def canary(
     assert engine, "what serves has an engine"
     assert deployment, "a canary needs something that serves"
     it = Canary(fleet, deployment, engine, nonce)
-    findings = by_pairs(it, serving) if deployment.routers else by_process(it, serving)
+    return told(by_pairs(it, serving) if deployment.routers else by_process(it, serving), listener)
+
+
+def canary_past_router(
+    fleet: Hands,
+    wanted: Wanted,
+    listener: Listener,
+    *,
+    of: Collection[str],
+    serving: Collection[str],
+    nonce: str,
+) -> tuple[Finding, ...]:
+    """The same for the pairs that hold an instance of `of`, each asked directly: before users reach these."""
+    engine, deployment = wanted.wish.profile.engine, wanted.deployment
+    assert engine, "what serves has an engine"
+    assert deployment, "a canary needs something that serves"
+    it = Canary(fleet, deployment, engine, nonce)
+    if not deployment.routers:
+        return told(by_process(it, of), listener)
+    pairs = all_pairs(deployment, {*serving, *of}).seen
+    ours = (p for p in pairs if p.prefill.instance in of or p.decode.instance in of)
+    return told(tuple(ask_directly(it, pair, turn) for turn, pair in enumerate(ours)), listener)
+
+
+def told(findings: tuple[Finding, ...], listener: Listener) -> tuple[Finding, ...]:
+    """These findings, and an event for each."""
     for finding in findings:
         listener(
             Event("finding", finding.text, subject=finding.subject, data={"severity": finding.severity.name})
@@ -137,7 +162,7 @@ def readings(it: Canary) -> Readings:
         asked[side.host] = asked.get(side.host, ()) + pages[side]
     facts = it.fleet.ask(asked, within_s=look_within_s)
     texts = {side: bodies(facts[side.host], pages[side]) for side in sides}
-    return {side: read("".join(told), it.engine.metrics) for side, told in texts.items() if told}
+    return {side: read("".join(pages), it.engine.metrics) for side, pages in texts.items() if pages}
 
 
 def bodies(facts: Facts | Problem, pages: Iterable[Probe]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ Hosts' clocks differ: between hosts, what came up to CLOCKS_S later may still ha
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
@@ -102,11 +103,10 @@ def diagnose(
     groups: dict[str, list[Match]] = {}
     for match in matches:
         groups.setdefault(match.key, []).append(match)
-    roots = roots_of(groups, matches, hosts_of(lines))
-    causes = [
-        cause_of(groups[key], [g for k, g in groups.items() if roots[k] == key != k], matches, version)
-        for key in dict.fromkeys(roots.values())
-    ]
+    came: dict[str, list[list[Match]]] = {}
+    for key, above in roots_of(groups, matches, hosts_of(lines)).items():
+        came.setdefault(above, []).extend([groups[key]] if key != above else [])
+    causes = [cause_of(groups[key], effects, matches, version) for key, effects in came.items()]
     return Diagnosis(tuple(sorted(causes, key=rank)), version)
 
 
@@ -124,15 +124,16 @@ def roots_of(
 ) -> Mapping[str, str]:
     """What each kind of line comes of in the end; itself, if nothing explains the first of them."""
     parents = {key: parent(group[0], matches, hosts) for key, group in groups.items()}
-    return {key: root(key, parents, list(groups)) for key in groups}
+    order = {key: n for n, key in enumerate(groups)}
+    return {key: root(key, parents, order) for key in groups}
 
 
-def root(key: str, parents: Mapping[str, str | None], order: Sequence[str]) -> str:
+def root(key: str, parents: Mapping[str, str | None], order: Mapping[str, int]) -> str:
     """The end of its chain; of a circle, which clocks that differ can make, the earliest."""
     met = [key]
     while above := parents[met[-1]]:
         if above in met:
-            return min(met[met.index(above) :], key=order.index)
+            return min(met[met.index(above) :], key=lambda k: order[k])
         met.append(above)
     return met[-1]
 
@@ -142,11 +143,23 @@ def parent(match: Match, matches: Sequence[Match], hosts: Mapping[str, tuple[str
 
     For a mere consequence that may be a later one: by another host's clock, or below a traceback's heading.
     """
-    at = next(n for n, m in enumerate(matches) if m is match)
+    _, within_s = allowed(match.signature)
+    near = during(matches, min(match.began_s, match.line.time_s - within_s), match.began_s + CLOCKS_S)
+    at = next(n for n, m in enumerate(near) if m is match)
     consequence = match.signature is not None and match.signature.role == "consequence"
-    later = [m for m in matches[at + 1 :] if may_be_first(m, match)] if consequence else []
-    found = (m for m in (*matches[:at], *later) if m.key != match.key and explains(m, match, hosts))
+    later = [m for m in near[at + 1 :] if may_be_first(m, match)] if consequence else []
+    found = (m for m in (*near[:at], *later) if m.key != match.key and explains(m, match, hosts))
     return next((m.key for m in found), None)
+
+
+def during(matches: Sequence[Match], from_s: float, to_s: float) -> Sequence[Match]:
+    """Those that may have begun in that time; they are in order."""
+    return matches[bisect_left(matches, from_s, key=began_s) : bisect_right(matches, to_s, key=began_s)]
+
+
+def began_s(match: Match) -> float:
+    """What matches are in order of."""
+    return match.began_s
 
 
 def may_be_first(later: Match, match: Match) -> bool:
@@ -189,7 +202,7 @@ def reaches(cause: LogLine, effect: LogLine, reach: str, hosts: Mapping[str, tup
 
 
 def cause_of(
-    group: Sequence[Match], effects: Iterable[Sequence[Match]], matches: Iterable[Match], version: str
+    group: Sequence[Match], effects: Iterable[Sequence[Match]], matches: Sequence[Match], version: str
 ) -> Cause:
     """One cause out of all lines that show it, and all that show what came of it."""
     by_log: dict[tuple[str, str], Match] = {}
@@ -198,12 +211,12 @@ def cause_of(
     first = group[0].line
     came = tuple(Effect(lines[0], len(lines)) for lines in effects)
     own = {group[0].key, *(effect.match.key for effect in came)}
+    began = group[0].began_s
     close = {
         m.line.host: None
-        for m in matches
+        for m in during(matches, began - CLOCKS_S, began + CLOCKS_S)
         if m.key not in own
         and m.line.host != first.host
-        and abs(m.line.time_s - first.time_s) <= CLOCKS_S
         and (m.signature is None or m.signature.role == "cause")
     }
     sure = sureness(group[0], version)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import groupby
 
 from launcher.health.errors import alternatives
+from launcher.health.marks import Marks
 from launcher.model.history import release
 from launcher.model.profile import Engine
 from launcher.model.signature import ANY, LogForms, LogKnowledge, LogLine, Signature
 
 KERNEL = "kernel"
+NUMBERS = re.compile(r"[0-9a-f]*\d[0-9a-f]*")
 LEVELS = ("info", "warning", "error")
 # how far from a line its companions may stand in the same log: a traceback is seldom longer
 BESIDE_LINES = 100
@@ -43,8 +45,9 @@ class Match:
 
     @property
     def key(self) -> str:
-        """What equal matches have in common: the signature, or the words of the line without its numbers."""
-        return self.signature.id if self.signature else re.sub(r"\d+", "#", self.text)
+        """What equal matches have in common: the signature, or the line without its numbers and names made of
+        them."""
+        return self.signature.id if self.signature else NUMBERS.sub("#", self.text)
 
 
 class Reader:
@@ -52,60 +55,45 @@ class Reader:
 
     def __init__(self, knowledge: LogKnowledge, engine: Engine, version: str) -> None:
         """`version`: of the engine; empty: unknown, and every signature may hold."""
-        self._forms = knowledge.forms
+        forms = knowledge.forms
+        self._noise, self._marks = alternatives(forms.noise), Marks(forms)
         self._fatal, self._ignore = alternatives(engine.fatal), alternatives(engine.ignore)
         holding = [s for s in knowledge.signatures if not version or holds_in(s, version)]
         # one with companions says more of a line than one without
         holding.sort(key=lambda s: not s.beside)
-        self._signatures = [(s, [re.compile(p) for p in s.patterns]) for s in holding]
-
-    @cached_property
-    def _info(self) -> re.Pattern[str]:
-        return alternatives(self._forms.info)
-
-    @cached_property
-    def _warning(self) -> re.Pattern[str]:
-        return alternatives(self._forms.warning)
-
-    @cached_property
-    def _noise(self) -> re.Pattern[str]:
-        return alternatives(self._forms.noise)
+        compiled = [(s, re.compile(p)) for s in holding for p in s.patterns]
+        # most lines of a service that serves are news, of which hardly a signature speaks
+        self._patterns = [[(s, p) for s, p in compiled if LEVELS.index(s.level) <= n] for n in range(3)]
 
     def matches(self, lines: Sequence[LogLine]) -> Iterator[Match]:
         """Of one log, in its order; unknown errors only where no cause is told in the same breath."""
-        found = [m for n, line in enumerate(lines) if (m := self._match(lines, n, line))]
-        causes_s = [m.line.time_s for m in found if m.signature and first_of_all(m.signature)]
-        times = Counter(m.key for m in found)
-        for match in found:
+        found = [(n, m) for n, line in enumerate(lines) if (m := self._match(lines, n, line))]
+        passed = passed_at(found, lines)
+        kept = [m for n, m in found if n >= passed.get(m.key, -1)]
+        causes_s = [m.line.time_s for m in kept if m.signature and first_of_all(m.signature)]
+        times = Counter(m.key for m in kept)
+        for match in kept:
             if match.signature:
                 if times[match.key] >= match.signature.times:
                     yield match
-            elif not any(abs(match.line.time_s - time_s) <= SAME_BREATH_S for time_s in causes_s):
+            elif not any_near(causes_s, match.line.time_s):
                 yield match
 
     def _match(self, lines: Sequence[LogLine], at: int, line: LogLine) -> Match | None:
-        level = self.level(line.text)
-        if level is None:
-            return None
-        for signature, patterns in self._signatures:
-            if LEVELS.index(signature.level) > level:
-                continue
-            match = next((m for p in patterns if (m := p.search(line.text))), None)
-            if match and fits(signature, lines, at) and not is_over(signature, lines[at + 1 :]):
-                groups = {name: text for name, text in match.groupdict().items() if text}
-                return Match(line, signature, line.text[match.start() :].strip(), groups)
-        fatal = self._fatal.search(line.text)
-        if fatal and not self._ignore.search(line.text):
-            return Match(line, None, line.text[fatal.start() :].strip())
+        text = line.text
+        for signature, pattern in self._patterns[self._level(text)]:
+            match = pattern.search(text)
+            if match and fits(signature, lines, at) and not self._noise.search(text):
+                groups = {name: said for name, said in match.groupdict().items() if said}
+                return Match(line, signature, text[match.start() :].strip(), groups)
+        fatal = self._fatal.search(text)
+        if fatal and not self._ignore.search(text) and not self._noise.search(text):
+            return Match(line, None, text[fatal.start() :].strip())
         return None
 
-    def level(self, text: str) -> int | None:
-        """What a line says it is worth, as a place in LEVELS; None for noise."""
-        if not text or self._noise.search(text):
-            return None
-        if self._info.search(text):
-            return LEVELS.index("info")
-        return LEVELS.index("warning" if self._warning.search(text) else "error")
+    def _level(self, text: str) -> int:
+        """What a line is worth, as a place in LEVELS; one that does not say counts as an error."""
+        return LEVELS.index(self._marks.of(text) or "error")
 
 
 def read_matches(
@@ -142,9 +130,19 @@ def fits(signature: Signature, lines: Sequence[LogLine], at: int) -> bool:
     return there and not any(re.search(p, text) for p in signature.unless for text in around)
 
 
-def is_over(signature: Signature, later: Iterable[LogLine]) -> bool:
-    """Does a later line say that it has passed?"""
-    return bool(signature.over) and any(re.search(signature.over, line.text) for line in later)
+def passed_at(found: Iterable[tuple[int, Match]], lines: Sequence[LogLine]) -> Mapping[str, int]:
+    """Key of a match → the last line that says that it has passed: what is before it means nothing."""
+    ends = {m.key: re.compile(m.signature.over) for _, m in found if m.signature and m.signature.over}
+    return {
+        key: next((n for n in range(len(lines) - 1, -1, -1) if over.search(lines[n].text)), -1)
+        for key, over in ends.items()
+    }
+
+
+def any_near(times_s: Sequence[float], time_s: float) -> bool:
+    """Is one of these times, which are in order, in the same breath?"""
+    at = bisect_left(times_s, time_s - SAME_BREATH_S)
+    return at < len(times_s) and times_s[at] <= time_s + SAME_BREATH_S
 
 
 def holds_in(signature: Signature, version: str) -> bool:

@@ -10,33 +10,60 @@ from launcher.load.data import Data, roots_of
 from launcher.load.document import Document
 from launcher.load.form import InventoryFile, inventory_schema, read_choices, read_file
 from launcher.load.inventory import make_inventory
+from launcher.load.kept import KEPT_INVENTORY, address_in, kept_file, reached_as
 from launcher.load.profile import read_profile, read_stack
 from launcher.load.roles import read_roles
 from launcher.load.rules import beside, no_such_file, profile_problems
 from launcher.load.secrets import open_secrets
 from launcher.load.ssh_config import host_name
+from launcher.model.inventory import Inventory
 from launcher.model.problem import InputError
 from launcher.model.wish import Wish
 
-__all__ = ["Data", "inventory_schema", "load", "load_from"]
+__all__ = ["Data", "inventory_schema", "load", "load_from", "load_kept"]
 
 
 def load(
-    path: Path | str, *, data_dir: Path | None = None, environment: Mapping[str, str] | None = None
+    path: Path | str,
+    *,
+    data_dir: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    text: str | None = None,
 ) -> Wish:
     """Everything an inventory says and leads to. InputError with all Problems of all files.
 
     `data_dir` is laid over the shipped roles/ and configs/. Secrets are opened only where `environment` is
-    given, for that may run commands; without it only their form is checked.
+    given, for that may run commands; without it only their form is checked. `text` is what the inventory is
+    to say, instead of what its file says.
     """
-    return load_from(Data(roots_of(data_dir)), Path(path), environment=environment)
+    data = Data(roots_of(data_dir))
+    if text is not None:
+        data.give(Path(path), text.encode())
+    return load_from(data, Path(path), environment=environment)
 
 
-def load_from(data: Data, path: Path, *, environment: Mapping[str, str] | None = None) -> Wish:
-    """`load` with the data it is to read from."""
+def load_kept(folder: Path, present: Inventory, *, environment: Mapping[str, str] | None = None) -> Wish:
+    """What a `Wish.files` that was laid out in `folder` leads to, whatever is shipped now.
+
+    How hosts are reached, where they are and where secrets come from are not its own to say: that is as
+    `present` has it. InputError, too, where it needs a host that `present` does not have.
+    """
+    return load_from(Data((folder,)), folder / KEPT_INVENTORY, environment=environment, present=present)
+
+
+def load_from(
+    data: Data,
+    path: Path,
+    *,
+    environment: Mapping[str, str] | None = None,
+    present: Inventory | None = None,
+) -> Wish:
+    """`load` with the data it is to read from, or `load_kept`."""
     document = data.document(path)
     problems = Collector()
     file = problems.attempt(lambda: read_file(document))
+    if present and file:
+        file = kept_file(file, present)
     choices = read_choices(document)
     stack = profile = roles = inventory = None
     if "stack" in choices:
@@ -48,16 +75,20 @@ def load_from(data: Data, path: Path, *, environment: Mapping[str, str] | None =
         roles = read_roles(stack, data, problems)
     if file is not None:
         layout = profile.layout if profile else None
-        look_up = _host_names(file, document, data)
+        look_up = address_in(present) if present else _host_names(file, document, data)
         inventory = make_inventory(file, document, layout=layout, host_name=look_up, problems=problems)
     problems.raise_any()
     assert inventory is not None
     assert profile is not None
     assert roles is not None
+    if present:
+        inventory = reached_as(inventory, present)
     secrets = {}
     if environment is not None:
-        secrets = dict(open_secrets(inventory.secrets, environment=environment, beside=path.parent))
-    return Wish(inventory, profile, roles, data_digest=data.digest, secrets=secrets)
+        folder = Path(inventory.path).parent
+        secrets = dict(open_secrets(inventory.secrets, environment=environment, beside=folder))
+    files = {**data.files, KEPT_INVENTORY: data.content(path)}
+    return Wish(inventory, profile, roles, data_digest=data.digest, secrets=secrets, files=files)
 
 
 def _host_names(file: InventoryFile, document: Document, data: Data) -> Callable[[str], str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from launcher.load.document import Document, parse
@@ -38,7 +38,12 @@ class Data:
     def __init__(self, roots: Sequence[Path]) -> None:
         """`roots`: folders with roles/ and configs/; a file of an earlier one hides that of a later one."""
         self._roots = tuple(roots)
-        self._read: dict[str, str] = {}
+        self._read: dict[Path, bytes] = {}
+        self._given: dict[Path, bytes] = {}
+
+    def give(self, path: Path, content: bytes) -> None:
+        """From now on a file holds this, whatever is on disk."""
+        self._given[path] = content
 
     def find(self, relative: str) -> Path | None:
         """The file or folder of that name that counts."""
@@ -63,14 +68,13 @@ class Data:
     def content(self, path: Path) -> bytes:
         """A file's bytes; InputError says why it cannot be read."""
         try:
-            with path.open("rb") as file:  # which may be a pipe, or have no end
-                content = file.read(LARGEST + 1)
+            content = self._given[path] if path in self._given else _some(path)
         except OSError as error:
             raise InputError(_unreadable(path, self.shown(path), error)) from None
         if len(content) > LARGEST:
             what = f"the file is larger than {LARGEST >> 20} MiB"
             raise InputError(Problem(what, where=self.shown(path), do="name the file that was meant"))
-        self._read[self.shown(path)] = hashlib.sha256(content).hexdigest()
+        self._read[path] = content
         return content
 
     def text(self, path: Path) -> str:
@@ -97,13 +101,32 @@ class Data:
     @property
     def digest(self) -> str:
         """sha256 over names and content of every file read so far."""
-        lines = (f"{digest}  {name}\n" for name, digest in sorted(self._read.items()))
+        read = sorted((self.shown(path), content) for path, content in self._read.items())
+        lines = (f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in read)
         return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+    @property
+    def files(self) -> Mapping[str, bytes]:
+        """Place in the data → content of every file of roles/ and configs/ read so far."""
+        found = ((self._place(path), content) for path, content in self._read.items())
+        return {place: content for place, content in found if place}
+
+    def _place(self, path: Path) -> str:
+        """`configs/…` or `roles/…`, of whichever root; empty for a file of neither."""
+        for root in self._roots:
+            if any(path.is_relative_to(root / folder) for folder in ("configs", "roles")):
+                return path.relative_to(root).as_posix()
+        return ""
 
 
 def unknown(kind: str, name: str, *, where: str, known: Iterable[str]) -> Problem:
     """A name that no file of configs/ or roles/ has."""
     return Problem(f"unknown {kind} `{name}`", where=where, do=near(name, known))
+
+
+def _some(path: Path) -> bytes:
+    with path.open("rb") as file:  # which may be a pipe, or have no end
+        return file.read(LARGEST + 1)
 
 
 def _unreadable(path: Path, shown: str, error: OSError) -> Problem:

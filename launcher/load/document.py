@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import yaml
@@ -51,6 +51,29 @@ class Document:
         while location not in self.lines:
             location = location[:-1]
         return self.lines[location]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where a value stands in a text, in characters, and how it is written."""
+
+    start: int
+    end: int
+    """Of a mapping or list without brackets: where what follows it begins."""
+    column: int
+    flow: bool
+    """A mapping or list in brackets; false: each key or item begins a line, at `column`."""
+
+
+def survey(text: str, path: str) -> Mapping[Location, Span]:
+    """Where each value of a document stands, for who changes one in the text. InputError if it is no YAML."""
+    surveyor = _Surveyor(path)
+    try:
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            surveyor.take(event)
+    except yaml.YAMLError as error:
+        raise InputError(_syntax(error, text, path)) from None
+    return surveyor.spans
 
 
 def parse(text: str, path: str) -> Document:
@@ -214,6 +237,32 @@ class _Builder:
 
     def _say(self, line: int, what: str, *, do: str) -> None:
         self.problems.append(Problem(what, where=f"{self.path}:{line}", do=do))
+
+
+class _Surveyor(_Builder):
+    """Keeps where values begin and end, too."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.spans: dict[Location, Span] = {}
+        self._event: yaml.Event | None = None
+
+    def take(self, event: yaml.Event) -> None:
+        self._event = event
+        ends = isinstance(event, (yaml.SequenceEndEvent, yaml.MappingEndEvent))
+        closed = self._open[-1].location if ends else None
+        super().take(event)
+        if closed is not None and event.end_mark:
+            self.spans[closed] = replace(self.spans[closed], end=event.end_mark.index)
+
+    def _locate_next(self, line: int) -> Location:
+        location = super()._locate_next(line)
+        event = self._event
+        if event and event.start_mark and event.end_mark:
+            flow = bool(getattr(event, "flow_style", False))
+            start = event.start_mark
+            self.spans[location] = Span(start.index, event.end_mark.index, start.column, flow)
+        return location
 
 
 class _ForeignBuilder(_Builder):

@@ -37,7 +37,7 @@ class PoolEntry:
     """The hosts of one side. Instances take them in this order."""
 
     hosts: tuple[str, ...] | str
-    """Names, ranges (`gpu[01-04]`) or both."""
+    """Names, ranges (`gpu[01-04]`) or both. Hosts that no instance takes are spare."""
     instances: Annotated[int, Ge(1)] | None = None
     """Absent: as many as the hosts make."""
     minimum: Annotated[int, Ge(0)] | None = None

@@ -97,12 +97,15 @@ def _size_problems(
         )
         do = f"write at most `minimum: {pool.instances}`"
         yield Problem(what, where=document.place((*place, "minimum")), do=do)
-    if not pool.hosts or pool.instances * width == len(pool.hosts):
+    # hosts that no instance takes are spare: prepared, for `scale`; of a pool of routers each host has one
+    spare = pool.name != "router" and entry.instances is not None
+    needed = pool.instances * width
+    if not pool.hosts or needed == len(pool.hosts) or (spare and needed < len(pool.hosts)):
         return
     fit = len(pool.hosts) // width
     wanted = f"{count(pool.instances, 'instance')} of {count(width, 'host')}"
     have = count(len(pool.hosts), "host")
-    what = f"pool {pool.name} has {have}, expected {pool.instances * width} for {wanted}"
+    what = f"pool {pool.name} has {have}, expected {needed} for {wanted}"
     why = f"hosts_per_instance is {width}" if pool.name != "router" else "each host of it runs one router"
     do = f"write `instances: {fit}`" if fit and fit * width == len(pool.hosts) else "add or remove hosts"
     yield Problem(what, where=document.place((*place, "instances")), why=why, do=do)

@@ -46,7 +46,7 @@ def _forms(data: Data) -> LogForms:
     document = data.document(path)
     forms = fill(LogForms, document.values, place=document.place)
     problems = Collector()
-    for word in ("info", "warning", "noise", "secrets"):
+    for word in ("info", "warning", "error", "noise", "secrets"):
         for n, pattern in enumerate(getattr(forms, word)):
             problems.keep(_pattern_problems(pattern, document.place((word, n))))
     problems.keep(_pattern_problems(forms.version, document.place(("version",))))

@@ -11,6 +11,7 @@ from typing import Any
 
 from launcher.model.hold import Hold
 from launcher.model.problem import Problem
+from launcher.model.revision import Entry
 from launcher.model.role import STAGES, Stage
 
 
@@ -87,6 +88,10 @@ class Plan:
     """Host → what kept it from being observed; nothing is planned there."""
     holds: tuple[Hold, ...] = ()
     """Who keeps hosts from other people's runs; no part of the digest."""
+    remembered: Mapping[str, Entry | None] = field(default_factory=dict)
+    """Host → the last run that it remembers; no part of the digest."""
+    order: tuple[str, ...] = ()
+    """In which order instances move, a line each, where that is to be known; no part of the digest."""
 
     def __bool__(self) -> bool:
         return bool(self.changes)

@@ -25,6 +25,9 @@ EventKind: TypeAlias = Literal[
     "verified",
     "move-done",
     "move-failed",
+    "planted",
+    "seen",
+    "whole",
     "run-ended",
 ]
 

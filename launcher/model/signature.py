@@ -99,6 +99,7 @@ class LogForms:
     info: tuple[str, ...]
     """Regular expressions of lines that say they are no more than news."""
     warning: tuple[str, ...]
+    error: tuple[str, ...]
     noise: tuple[str, ...]
     """Of lines that look bad and come with every start."""
     secrets: tuple[str, ...]

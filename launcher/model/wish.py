@@ -22,6 +22,8 @@ class Wish:
     data_digest: str
     """sha256 over every file that was read."""
     secrets: Mapping[str, Secret] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    """All that was read, as a data folder, `inventory.yaml` in it: name → content. No secret is there."""
 
 
 @dataclass(frozen=True, slots=True)

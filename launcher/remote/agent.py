@@ -453,11 +453,13 @@ class Probes:
 
     def journal(self, unit: str, invocation: str, lines: int, after: str) -> dict[str, Any]:
         words = ["journalctl", "-o", "json", "--output-fields=MESSAGE,_PID,PRIORITY", "--no-pager", "-q"]
-        if after in ("", "start"):
-            words += ["-n", str(lines)] if not after else []
-        else:
+        if after == "" or after[0] == "@":
+            words += ["-n", str(lines)] + (["--since", after] if after else [])
+        elif after != "start":
             words += ["--after-cursor", after]
-        if invocation:  # what the unit's processes said, and what systemd said of them
+        if unit == "kernel":
+            words += ["_TRANSPORT=kernel"]
+        elif invocation:  # what the unit's processes said, and what systemd said of them
             words += ["_SYSTEMD_INVOCATION_ID=" + invocation, "+", "INVOCATION_ID=" + invocation]
         else:
             words += ["-u", unit]

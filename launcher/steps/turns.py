@@ -15,6 +15,7 @@ from launcher.steps import file, texts, unit
 from launcher.steps.attributes import AbsolutePath
 
 DESCRIPTION = re.compile(r"^Description=(.*)$", re.MULTILINE)
+LIFE = (Action.START, Action.RESTART)
 READY_WITHIN_S = 60
 """A router is ready 2 to 6 s after its start (vllm-router 0.1.17); the rest is for slow hosts."""
 SERVES_WITHIN_S = 120
@@ -74,8 +75,7 @@ def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
     between two of them is continued by the next.
     """
     now = current(want, facts)
-    first = want.slots[0] if now is None else now
-    second = next(s for s in want.slots if s is not first)
+    first, second = _by_reach(want, facts)
     moved = [s for s in want.slots if _moves(s, facts)]
     if now in moved and _runs(first, facts):
         ops = (*_renew(second, facts), _asked(second), *_choose(second, facts), *_renew(first, facts))
@@ -94,6 +94,25 @@ def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
             action, "router", _state(first, facts), f"release {release(want)}", ops, because, next(diffs, "")
         ),
     )
+
+
+def restart(want: Params, facts: Facts, because: str) -> Draft:
+    """RESTART of both, for a reason outside of them; what differs is changed with it. Users are sent to the
+    one that has answered, and the other one ends what it has begun."""
+    first, second = _by_reach(want, facts)
+    ops = (
+        *_renew(second, facts, anew=True),
+        _asked(second),
+        *_choose(second, facts),
+        *_renew(first, facts, anew=True),
+    )
+    return Draft(Action.RESTART, "router", _state(first, facts), f"release {release(want)}", ops, because)
+
+
+def _by_reach(want: Params, facts: Facts) -> tuple[Slot, Slot]:
+    """The slot that users reach, and the other one; in order where nothing says it."""
+    first = current(want, facts) or want.slots[0]
+    return first, next(s for s in want.slots if s is not first)
 
 
 def current(want: Params, facts: Facts) -> Slot | None:
@@ -119,16 +138,18 @@ def units_of(want: object) -> tuple[unit.Params, ...]:
     return (want,) if isinstance(want, unit.Params) else ()
 
 
-def _renew(slot: Slot, facts: Facts) -> tuple[Op, ...]:
-    """The slot as it should be, and ready."""
-    ops = tuple(op for draft in unit.changes(slot.unit, facts) for op in draft.ops)
+def _renew(slot: Slot, facts: Facts, *, anew: bool = False) -> tuple[Op, ...]:
+    """The slot as it should be, and ready; `anew`: restarted, whatever it runs."""
+    drafts = unit.changes(slot.unit, facts)
+    kept = (op for draft in drafts if not (anew and draft.action in LIFE) for op in draft.ops)
+    ops = (*kept, *(unit.life(slot.unit, Action.RESTART) if anew else ()))
     ready = Op("answer", {"url": slot.ready, "within_s": READY_WITHIN_S})
-    return (*ops, ready) if _moves(slot, facts) else ops
+    return (*ops, ready) if anew or _moves(slot, facts) else ops
 
 
 def _moves(slot: Slot, facts: Facts) -> bool:
     """Is it to start or to restart? A text that was only edited on disk is just written again."""
-    return any(d.action in (Action.START, Action.RESTART) for d in unit.changes(slot.unit, facts))
+    return any(d.action in LIFE for d in unit.changes(slot.unit, facts))
 
 
 def _asked(slot: Slot) -> Op:

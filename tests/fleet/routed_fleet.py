@@ -26,9 +26,12 @@ FRONT_PORT = 8080
 class RoutedFleet(StubFleet):
     """Users come in at h04."""
 
-    def inventory(self, *, pools: Mapping[str, object] = POOLS, **words: Any) -> Path:
+    def inventory(
+        self, *, stack: str = "stub-routed", pools: Mapping[str, object] = POOLS, **words: Any
+    ) -> Path:
         """Write it, with some of its words said otherwise."""
-        return self.write(stack="stub-routed", layout="stub-routed", pools=pools, **words)
+        short = {"kv-lease-short": "no test waits for half a minute"}
+        return self.write(stack=stack, layout="stub-routed", pools=pools, accept=short, **words)
 
     @property
     def entrance(self) -> tuple[str, int]:

@@ -638,11 +638,14 @@ def test_the_life_of_a_unit_and_its_log(sandbox: Sandbox) -> None:
         assert (ended["result"], ended["exit_status"], ended["main_pid"]) == ("exit-code", 4, 0)
         rest = look(Probe("journal", (name, runs["invocation"], 50, start["cursor"])))
         last = look(Probe("journal", (name, "", 1, "")))
+        later = look(Probe("journal", (name, "", 50, f"@{ended['since'] + 3600}")))
+        kernel = look(Probe("journal", ("kernel", "", 50, "")))
     said = [e["message"] for e in start["entries"] + rest["entries"]]
     assert [m for m in said if m in ("first", "second", "third")] == ["first", "second", "third"]
     assert any("status=4" in m for m in said), "what systemd says of the unit belongs to its log"
     assert len(start["entries"]) == 2
     assert len(last["entries"]) == 1
+    assert (later["entries"], kernel["entries"]) == ([], []), "hosts of a sandbox see no kernel log"
 
 
 def since(host: SandboxHost, unit: str) -> str:

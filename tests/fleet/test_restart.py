@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import urllib.request
 
 import pytest
 from routed_fleet import RoutedFleet
@@ -39,12 +40,39 @@ def test_one_instance_without_a_failed_request(routed: RoutedFleet) -> None:
 def test_a_pool_one_after_the_other(routed: RoutedFleet) -> None:
     before = {h: started(routed, h, i) for h, i in (("h01", "prefill-0"), ("h04", "prefill-1"))}
     with SteadyLoad(*routed.entrance) as load:
-        done = routed.run("restart", "prefill", "--rolling", "--yes", "--json")
+        done = routed.run("restart", "prefill", "--rolling", "--canary", "--yes", "--json")
     print(f"restart prefill --rolling: {load}")
     assert done.code == 0, done.stdout
     assert not load.failed
     assert all(started(routed, h, i) != before[h] for h, i in (("h01", "prefill-0"), ("h04", "prefill-1")))
     assert routed.plan().changes == []
+
+
+def test_routers_take_turns(routed: RoutedFleet) -> None:
+    first, before = routed.reached(), routed.invocations()
+    with SteadyLoad(*routed.entrance) as load:
+        done = routed.run("restart", "router", "-m", "it leaks", "--yes", "--json")
+    print(f"restart router: {load}")
+    assert done.code == 0, done.stdout
+    assert not load.failed
+    assert done.changes == [("h04", "router/units", "RESTART")]
+    after = routed.invocations()
+    assert not set(before.values()) & set(after.values())
+    assert routed.reached() != first
+    assert routed.plan().changes == []
+
+
+def test_kv_that_nobody_fetches_is_kept_for_its_lease(routed: RoutedFleet) -> None:
+    """As long as the layout says; what holds it has no request any more, and is not idle yet."""
+    told = {"kv_transfer_params": {"do_remote_decode": True}, "stub_holds_s": 600}
+    body = json.dumps({"model": "tiny", "prompt": [1], "max_tokens": 1, **told}).encode()
+    url = f"http://{routed.host('h01').address}:8000/v1/completions"
+    urllib.request.urlopen(urllib.request.Request(url, body), timeout=30).close()
+    done = routed.run("restart", "prefill-0", "--yes", "--json")
+    assert done.code == 0, done.stdout
+    assert "KV leases of 5 s are over" in done.stdout
+    waited = [e["text"] for e in routed.events("phase") if "KV use 25.0%" in e["text"]]
+    assert len(waited) >= 3, "it was looked at once a second"
 
 
 def test_not_all_of_a_pool_at_once(routed: RoutedFleet) -> None:

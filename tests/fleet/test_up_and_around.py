@@ -55,10 +55,16 @@ def test_logs_are_merged_in_the_order_of_time(stubs: StubFleet) -> None:
     assert {line["host"] for line in lines} == {"h02", "h03"}
     assert [line["time_s"] for line in lines] == sorted(line["time_s"] for line in lines)
     assert {line["text"] for line in lines} >= {"stub engine starts, rank 0", "stub engine starts, rank 1"}
-    everything = stubs.run("logs")
-    assert {owner for line in everything.stdout.splitlines() for owner in line.split()[3:4]} >= {
-        "decode-0",
-        "router",
+    guards = stubs.run("logs", "decode-0", "--unit", "guard", "--grep", "starts epoch", "-n", "1", "--json")
+    assert {(e["host"], e["unit"]) for e in guards.lines("line")} == {
+        (host, "dsv32-guard-decode-0.service") for host in ("h02", "h03")
+    }
+    assert (
+        stubs.run("logs", "decode-0", "--since", "1h", "--until", "2000-01-01", "--json").lines("line") == []
+    )
+    everything = stubs.run("logs", "-n", "5000")
+    assert {unit for line in everything.stdout.splitlines() for unit in line.split()[3:4]} >= {
+        *("decode-0", "guard-decode-0", "router-a", "front"),
     }
 
 

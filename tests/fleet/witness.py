@@ -6,8 +6,8 @@ import hashlib
 
 from launcher.sandbox import SandboxHost
 
-# what guards remember, epochs and their ends, differs from life to life
-GUARDED = "-path /var/lib/dsv32/guard/\\* -prune -o"
+# what guards and hosts remember, epochs and runs and their ends, differs from life to life
+REMEMBERED = "-path /var/lib/dsv32/guard/\\* -prune -o -path /var/lib/dsv32/revisions -prune -o"
 LOOKED_AT = "/etc /usr/lib/systemd /usr/local /nvme /var/lib/dsv32 /var/lib/marker-builds"
 OURS = "/etc /usr/local /nvme /var/lib/dsv32"
 
@@ -34,8 +34,8 @@ def every_byte(host: SandboxHost) -> str:
 
 def served_state(host: SandboxHost) -> str:
     """What serves there, as text that can be compared between hosts' lives: no times, no process ids."""
-    tree = said(host, f"find {OURS} {GUARDED} -printf '%p %y %m %u %g %l\\n' 2>/dev/null | sort")
-    contents = said(host, f"find {OURS} {GUARDED} -type f -exec sha256sum {{}} + 2>/dev/null | sort")
+    tree = said(host, f"find {OURS} {REMEMBERED} -printf '%p %y %m %u %g %l\\n' 2>/dev/null | sort")
+    contents = said(host, f"find {OURS} {REMEMBERED} -type f -exec sha256sum {{}} + 2>/dev/null | sort")
     units = said(host, "systemctl show 'dsv32-*.service' -p Id,ActiveState,UnitFileState,NeedDaemonReload")
     # systemd forgets a unit that has no file and has ended, sooner or later
     forgotten = "ActiveState=inactive\nUnitFileState=\n"

@@ -24,15 +24,16 @@ MAY_IMPORT = {
     "lint": {"model", "fit"},
     "checks": {"model", "resolve"},
     "explain": {"model", "steps", "resolve", "lint"},
+    "compare": {"model", "resolve", "lint", "explain"},
     "record": {"model"},
     "remote": {"model"},
     "execute": {"model", "steps", "resolve", "remote", "record"},
     "health": {"model", "remote", "record"},
     "sandbox": {"model"},
     "flows": {"model", "load", "steps", "resolve", "remote", "execute", "health", "record", "sandbox"}
-    | {"fit", "predict", "lint", "explain", "checks"},
+    | {"fit", "predict", "lint", "explain", "checks", "compare"},
     "cli": {"model", "load", "steps", "resolve", "remote", "execute", "health", "record", "sandbox", "flows"}
-    | {"fit", "predict", "lint", "explain", "checks"},
+    | {"fit", "predict", "lint", "explain", "checks", "compare"},
 }
 # dependency -> path prefixes, below launcher/, that may import it
 DOORS = {
@@ -117,7 +118,9 @@ def test_agent_is_standard_library_and_old_python(name: str) -> None:
     assert all(n.startswith("launcher.remote.agent") for n in outside)
 
 
-@pytest.mark.parametrize("name", ["resolve", "steps", "fit", "predict", "lint", "explain", "checks"])
+@pytest.mark.parametrize(
+    "name", ["resolve", "steps", "fit", "predict", "lint", "explain", "checks", "compare"]
+)
 def test_pure_layers_know_no_clock_random_or_environment(name: str) -> None:
     banned = {"time", "random", "datetime", "socket", "subprocess", "secrets", "uuid"}
     for path in (PACKAGE / name).glob("*.py"):

@@ -1,4 +1,4 @@
-"""Checks over a fleet: sixteen healthy hosts raise nothing; of twelve faults each is named, with its owner."""
+"""Checks over a fleet: sixteen healthy hosts raise nothing; of twelve faults each is named with owner."""
 
 from __future__ import annotations
 

@@ -7,15 +7,19 @@
 
 Of the engine's options one is its own, obeyed by every process but the one that leads: `--stub-dies` at its
 start with a `traceback`, or `quietly` with status 0; `late`, while it listens and is not ready; at the first
-`request`.
+`request`. Another one, `--stub-token-s`, says how long each takes for a token where a request does not.
+
+Decode refuses the KV of a prefill out of another environment, as NIXL does.
 
 Every process of an engine leaves a file in /var/lib/stub-lives, which says in which epoch its guard started
-it; the file is as old as the process has been dead, or frozen.
+it; the file is as old as the process has been dead, or frozen. A child stands for its engine core.
 """
 
+import hashlib
 import itertools
 import json
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -24,6 +28,7 @@ import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 LATE_S = 3
+RELEASE = os.path.dirname(os.path.abspath(__file__))
 KV_BYTES_PER_TOKEN = 1152
 
 
@@ -82,6 +87,8 @@ def witness():
 def engine(options):
     """One process of an instance."""
     threading.Thread(target=witness, daemon=True).start()
+    core = subprocess.Popen(["VLLM::EngineCore", "infinity"], executable="/bin/sleep")
+    threading.Thread(target=lambda: die(f"EngineDeadError: {core.wait()}"), daemon=True).start()
     rank = int(options.get("data-parallel-start-rank", ["0"])[0])
     leads = rank == 0 and "data-parallel-size" in options
     dies = "" if leads else options.get("stub-dies", [""])[0]
@@ -91,7 +98,9 @@ def engine(options):
     if dies == "quietly":
         print("RuntimeError: a peer of the group is gone", flush=True)
         sys.exit(0)
+    slow_s = float(options.get("stub-token-s", ["0"])[0])
     count = dict.fromkeys(("prompt", "generation", "transfers", "transferred", "bytes", "running"), 0)
+    count["held_until"] = 0
 
     def get(path):
         if path == "/metrics":
@@ -104,20 +113,25 @@ def engine(options):
         told = body.get("kv_transfer_params") or {}
         length = len(body["prompt"])
         # a test says how long it wants to wait for a token
-        tokens, token_s = int(body.get("max_tokens", 1)), float(body.get("stub_token_s", 0))
+        tokens, token_s = int(body.get("max_tokens", 1)), float(body.get("stub_token_s", slow_s))
         count["prompt"] += length
         count["generation"] += 1
+        if told.get("release", RELEASE) != RELEASE:
+            return 500, json.dumps({"error": "KV of another release"})
         if told.get("do_remote_prefill") and told.get("remote_host"):
             count["transfers"] += 1
             count["transferred"] += length
             count["bytes"] += length * KV_BYTES_PER_TOKEN
         answer = {
-            "choices": [{"text": f"said by rank {rank} on {os.uname().nodename}"}],
+            "choices": [{"text": said_to(body["prompt"], tokens)}],
             "usage": {"prompt_tokens": length, "completion_tokens": 1},
         }
         if told.get("do_remote_decode"):
-            answer["kv_transfer_params"] = {"do_remote_prefill": True, "remote_host": options["host"][0]}
+            told = {"do_remote_prefill": True, "remote_host": options["host"][0], "release": RELEASE}
+            answer["kv_transfer_params"] = told
             tokens = 0
+            # until when its KV waits for decode to fetch it
+            count["held_until"] = time.time() + body.get("stub_holds_s", 0)
         if body.get("stream") and not told.get("do_remote_decode"):
             return 200, generated(answer, tokens, token_s)
         count["running"] += 1
@@ -128,9 +142,9 @@ def engine(options):
     def generated(answer, tokens, token_s):
         count["running"] += 1
         try:
-            for _ in range(tokens):
+            for word in answer["choices"][0]["text"].splitlines(keepends=True):
                 time.sleep(token_s)
-                yield json.dumps(answer)
+                yield json.dumps({**answer, "choices": [{"text": word}]})
             yield "[DONE]"
         finally:
             count["running"] -= 1
@@ -140,6 +154,12 @@ def engine(options):
     if dies == "late":
         time.sleep(LATE_S)
         die("RuntimeError: the stub was told to die late")
+
+
+def said_to(prompt, tokens):
+    """An answer that is another one for each prompt, a word and a line for each token."""
+    told = hashlib.sha256(json.dumps(prompt).encode()).hexdigest()
+    return "".join(f"{told[2 * n % 64 :][:4]}\n" for n in range(tokens))
 
 
 def die(words):
@@ -155,7 +175,7 @@ def metrics(count, rank):
         "vllm:generation_tokens_total": count["generation"],
         "vllm:num_requests_running": count["running"],
         "vllm:num_requests_waiting": 0,
-        "vllm:kv_cache_usage_perc": 0,
+        "vllm:kv_cache_usage_perc": 0.25 if time.time() < count["held_until"] else 0,
     }
     lines = [f'{name}{{engine="{rank}"}} {value}' for name, value in rows.items()]
     source = f'vllm:prompt_tokens_by_source_total{{engine="{rank}",source="external_kv_transfer"}}'

@@ -1,0 +1,37 @@
+"""Run: what a flow that may change hosts knows of the run it is part of; knows no journal and no screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from launcher.model.plan import Plan
+from launcher.model.run import Listener
+
+# health is imported where something is to serve: a tenth of a run that only provisions would go into it
+if TYPE_CHECKING:
+    from launcher.health.ready import SaveLog
+
+Approve = Callable[[Plan], bool]
+"""Shows a plan and says whether it may be applied; raises PlanRefusedError for one that is stale."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a run tells of itself, and how it can be stopped."""
+
+    id: str
+    """`<utc time>-<flow>`."""
+    listener: Listener
+    save_log: SaveLog
+    interrupted: Callable[[], bool]
+    who: str
+    when: str
+    """UTC, ISO 8601, of its beginning."""
+    why: str = ""
+
+    @property
+    def flow(self) -> str:
+        """The command that it is."""
+        return self.id.split("-")[1]

@@ -1,0 +1,119 @@
+"""Revision: all that was wanted of a fleet at a time; what hosts remember of those they had."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, TypeAlias, get_args
+
+from launcher.model.facts import Facts, Probe, Unknown
+
+FOLDER = "/var/lib/dsv32/revisions"
+"""Beside what guards remember: a record of the tool's, not configuration."""
+HISTORY = f"{FOLDER}/history.jsonl"
+LAST = Probe("read", (HISTORY, -2048))
+"""Its end; asked beside other questions, so that it costs no request. A line has some 300 bytes."""
+WHOLE = Probe("read", (HISTORY, 262144))
+
+KEPT = 10
+"""Revisions that are kept: enough for weeks of changes, at some 40 kB each."""
+LINES = 200
+"""Runs that are remembered."""
+
+Result: TypeAlias = Literal["begun", "good", "part", "failed"]
+"""part: done well, on some of the hosts or instances only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One run that made a fleet what a revision says, or tried to."""
+
+    revision: str
+    run: str
+    who: str
+    when: str
+    """UTC, ISO 8601, of its beginning."""
+    why: str
+    cluster: str
+    stack: str
+    version: str
+    """The engine's."""
+    size: int
+    """Bytes of the archive."""
+    result: Result
+
+    @property
+    def flow(self) -> str:
+        """The command: up, rollback."""
+        return self.run.split("-")[1] if "-" in self.run else ""
+
+
+def archive_path(revision: str) -> str:
+    """Where a host keeps it."""
+    return f"{FOLDER}/{revision}.tgz"
+
+
+def entries_in(answer: Any) -> tuple[Entry, ...]:
+    """The entries in an answer to LAST or WHOLE, oldest first; what nobody can read is left out."""
+    text = "" if isinstance(answer, Unknown) else answer.get("text", "")
+    return tuple(e for line in text.splitlines() if (e := _entry(line)))
+
+
+def history_text(entries: Iterable[Entry]) -> str:
+    """The file's content."""
+    return "".join(json.dumps(asdict(entry)) + "\n" for entry in entries)
+
+
+def last_by_host(answers: Mapping[str, Facts]) -> dict[str, Entry | None]:
+    """Host → the last entry that it has."""
+    return {host: next(reversed(entries_in(facts[LAST])), None) for host, facts in answers.items()}
+
+
+def with_entry(before: Iterable[Entry], entry: Entry) -> tuple[Entry, ...]:
+    """Those and this one, in place of what was written when its run began; old ones are forgotten."""
+    entries = (*(e for e in before if e.run != entry.run), entry)[-LINES:]
+    kept = kept_revisions(entries)
+    return tuple(e for e in entries if e.revision in kept)
+
+
+def kept_revisions(entries: Iterable[Entry]) -> frozenset[str]:
+    """The newest ones, and always the last good one."""
+    newest = list(reversed(tuple(entries)))
+    good = next((e.revision for e in newest if e.result == "good"), "")
+    return frozenset({*list(dict.fromkeys(e.revision for e in newest))[:KEPT], good} - {""})
+
+
+def merged(histories: Iterable[Iterable[Entry]]) -> tuple[Entry, ...]:
+    """One for each run, oldest first: hosts may have missed a run, or its end."""
+    found: dict[str, Entry] = {}
+    for entry in (e for history in histories for e in history):
+        if entry.run not in found or found[entry.run].result == "begun":
+            found[entry.run] = entry
+    return tuple(sorted(found.values(), key=lambda e: (e.when, e.run)))
+
+
+def running(entries: Iterable[Entry]) -> str:
+    """The revision that was proved last, which is what runs if nothing was tried since; empty for none."""
+    return next((e.revision for e in reversed(tuple(entries)) if e.result == "good"), "")
+
+
+def good_before(entries: Iterable[Entry], present: str) -> str | None:
+    """The revision to go back to from `present`, the one that is wanted now; None where there is none.
+
+    A rollback that did not come to its end goes on to where it went.
+    """
+    newest = list(reversed(tuple(entries)))
+    if newest and newest[0].flow == "rollback" and newest[0].result != "good":
+        return newest[0].revision
+    away = {present, newest[0].revision} if newest else {present}
+    return next((e.revision for e in newest if e.result == "good" and e.revision not in away), None)
+
+
+def _entry(line: str) -> Entry | None:
+    try:
+        told = json.loads(line)
+        entry = Entry(**{f.name: told[f.name] for f in fields(Entry)})
+    except (ValueError, TypeError, KeyError):
+        return None
+    return entry if entry.result in get_args(Result) else None

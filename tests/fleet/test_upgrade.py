@@ -1,0 +1,115 @@
+"""upgrade under a steady load: a stack that cannot start goes back by itself, a good one stays."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from routed_fleet import RoutedFleet
+from steady_load import SteadyLoad
+from stub_fleet import DATA
+from witness import said
+
+pytestmark = pytest.mark.fleet
+ENGINES = {"prefill-0": "h01", "prefill-1": "h04", "decode-0": "h02", "decode-1": "h03"}
+LOOK_EVERY_S = 0.3
+
+
+@pytest.fixture
+def data(routed: RoutedFleet, tmp_path: Path) -> Path:
+    """The stubs' data with two more stacks of another engine version; one engine is no word of the stub's."""
+    folder = tmp_path / "data"
+    shutil.copytree(DATA, folder)
+    stacks, engines = folder / "configs/stacks", folder / "configs/engines"
+    text = (stacks / "stub-routed.yaml").read_text().replace('engine_version: "1.0"', 'engine_version: "1.1"')
+    (stacks / "stub-next.yaml").write_text(text)
+    (stacks / "stub-broken.yaml").write_text(text.replace("engine: stub", "engine: stub-broken"))
+    broken = "about: Does not start.\nbased_on: stub\ncommand: [stub, none]\n"
+    (engines / "stub-broken.yaml").write_text(broken)
+    stocked = routed.sandbox.gpfs / "stacks"
+    for name in ("stub-next", "stub-broken"):
+        shutil.copytree(stocked / "stub-routed", stocked / name, dirs_exist_ok=True)
+    return folder
+
+
+@contextmanager
+def least_healthy(routed: RoutedFleet) -> Iterator[dict[str, int]]:
+    """The fewest instances of each pool that were healthy at once, by asking them all again and again."""
+    least, stop = {"prefill": 2, "decode": 2}, threading.Event()
+
+    def healthy(host: str) -> bool:
+        asked = http.client.HTTPConnection(routed.host(host).address, 8000, timeout=2)
+        try:
+            asked.request("GET", "/health")
+            return asked.getresponse().status == 200
+        except OSError:
+            return False
+        finally:
+            asked.close()
+
+    def watch() -> None:
+        while not stop.wait(LOOK_EVERY_S):
+            up = [name for name, host in ENGINES.items() if healthy(host)]
+            for pool in least:
+                least[pool] = min(least[pool], sum(name.startswith(pool) for name in up))
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        yield least
+    finally:
+        stop.set()
+        watching.join()
+
+
+def lives(routed: RoutedFleet) -> dict[str, str]:
+    """systemd's id of the last start of each engine."""
+    show = "systemctl show --value -p InvocationID dsv32-{}"
+    return {name: said(routed.host(h), show.format(name)).strip() for name, h in ENGINES.items()}
+
+
+def environments(routed: RoutedFleet) -> set[str]:
+    """Where engines run from, as their units say."""
+    show = "grep -o '/environments/[a-z-]*' /etc/systemd/system/dsv32-{}.service | sort -u"
+    return {said(routed.host(h), show.format(name)).strip().split("/")[-1] for name, h in ENGINES.items()}
+
+
+def test_one_that_cannot_start_goes_back_and_a_good_one_stays(routed: RoutedFleet, data: Path) -> None:
+    inventory = routed.folder / "stub.yaml"
+    before, written = lives(routed), inventory.read_text()
+    with SteadyLoad(*routed.entrance) as load, least_healthy(routed) as least:
+        done = routed.run("upgrade", "--to", "stub-broken", "-m", "try it", "--yes", "--json", data=data)
+    print(f"to a stack that cannot start: {load}; at least {least} healthy")
+    assert done.code == 1, done.stdout + done.stderr
+    assert not load.failed
+    assert min(least.values()) >= 1, "never below the minimum"
+    assert inventory.read_text() == written
+    assert environments(routed) == {"stub-routed"}
+    after = lives(routed)
+    assert sum(after[name] == before[name] for name in ENGINES) == 2, "half of it never moved"
+    assert routed.plan(data=data).changes == []
+    (told,) = done.lines("comparison")
+    assert told["move"]["apart"] == ["vLLM 1.0 → 1.1"]
+    assert (told["move"]["first"], told["move"]["rest"]) == (
+        ["prefill-0", "decode-0"],
+        ["prefill-1", "decode-1"],
+    )
+
+    with SteadyLoad(*routed.entrance) as load, least_healthy(routed) as least:
+        done = routed.run("upgrade", "--to", "stub-next", "-m", "and this", "--yes", "--json", data=data)
+    print(f"to a good stack: {load}; at least {least} healthy")
+    assert done.code == 0, done.stdout + done.stderr
+    assert not load.failed
+    assert min(least.values()) >= 1
+    assert environments(routed) == {"stub-next"}
+    assert inventory.read_text() == written.replace('"stack": "stub-routed"', '"stack": "stub-next"')
+    assert json.loads(said(routed.host("h04"), "cat /etc/dsv32/drained.json")) == []
+    assert routed.plan(data=data).changes == []
+    again = routed.run("upgrade", "--to", "stub-next", "--yes", "--json", data=data)
+    assert again.code == 2, "the inventory says so already"
