@@ -49,6 +49,8 @@ def commands(words: Sequence[str], address: str) -> str | None:
     program, told = words[0].rpartition("/")[2], " ".join(words[1:])
     if program == "nvidia-smi":
         return nvidia_smi(words[1:])
+    if program == "ip" and "link" in told:
+        return "2: eth0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 9000 qdisc mq state UP\n"
     if program == "dpkg-query":
         return f"nvidia-fabricmanager-580 {DRIVER}-0ubuntu0.24.04.1\n" if "fabricmanager" in told else ""
     if program == "systemctl" and "LimitMEMLOCK" in told:
@@ -110,7 +112,6 @@ def files(pattern: str, host: int) -> Mapping[str, str]:
         "/sys/devices/system/cpu/smt/active": "1\n",
         "/sys/devices/system/clocksource/clocksource0/current_clocksource": "tsc\n",
         "/sys/class/dmi/id/bios_version": "5.27\n",
-        "/sys/class/net/eth0/mtu": "9000\n",
         "/etc/hosts": "127.0.0.1 localhost\n",
         "/etc/machine-id": f"{host:032x}\n",
         "/boot/config-{kernel}": "CONFIG_PCI_P2PDMA=y\nCONFIG_DMABUF_MOVE_NOTIFY=y\n",

@@ -43,11 +43,11 @@ def check(
 
     view = choose(json_lines=json_lines)
     names = [name.strip() for name in only.split(",") if name.strip()]
-    checks = named(names, all_checks(data_dir=data_dir))
+    known = all_checks(data_dir=data_dir)
     if listed or told:
-        show(view, checks, told)
+        show(view, named(names, known) if names else known, told)
         return
-    raise typer.Exit(asked(view, checks, inventory, data_dir, limit))
+    raise typer.Exit(asked(view, named(names, known), inventory, data_dir, limit))
 
 
 def asked(

@@ -39,6 +39,7 @@ UNIT_PROPERTIES = (
 MOST_FILES = 4096
 SHARD_HEADER_UP_TO = 100 << 20
 """The format's own limit."""
+SIOCGIFMTU = 0x8921
 CLOSED_PORT = 33434
 """Where traceroute knocks: nobody listens there, so a kernel says that a datagram has come."""
 ROUNDS = 3
@@ -300,11 +301,8 @@ class Probes:
 
     def reach(self, interface: str, peers: list[Any], within_s: float) -> dict[str, dict[str, str]]:
         ends = [(f"{name}:{port}", address, port) for name, address, ports in peers for port in ports]
-        mtu = int(text_of(f"{self.root}/sys/class/net/{interface}/mtu") or 1500)
-        return {
-            "ports": reached(ends, within_s),
-            "size": sized([(name, address) for name, address, _ in peers], mtu, within_s),
-        }
+        names = [(name, address) for name, address, _ in peers]
+        return {"ports": reached(ends, within_s), "size": sized(names, mtu_of(interface), within_s)}
 
     def shards(self, folder: str) -> dict[str, str]:
         try:
@@ -500,6 +498,18 @@ def shard_state(path: str) -> str:
     return "whole" if size == 8 + length + end else "cut"
 
 
+def mtu_of(interface: str) -> int:
+    """The largest packet of an interface; Ethernet's where there is no such interface."""
+    import fcntl
+    import socket
+    import struct
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket, contextlib.suppress(OSError):
+        asked = struct.pack("16si", interface.encode(), 0)
+        return int(struct.unpack("16xi", fcntl.ioctl(any_socket, SIOCGIFMTU, asked))[0])
+    return 1500
+
+
 def reached(ends: list[Any], within_s: float) -> dict[str, str]:
     """Name → open, refused, or why not, of TCP connections that are all begun at once."""
     import errno
@@ -546,7 +556,7 @@ def sized(peers: list[Any], mtu: int, within_s: float) -> dict[str, str]:
         left = [p for p in peers if not large[p[0]]]
         if not left:
             break
-        for counts, heard in zip((large, small), came(left, (mtu - 28, 8), within_s / ROUNDS)):  # noqa: B905
+        for counts, heard in zip((large, small), came(left, (min(mtu, 65535) - 28, 8), within_s / ROUNDS)):  # noqa: B905
             for name in heard:
                 counts[name] += 1
     return {n: "whole" if large[n] else "cut" if small[n] > 1 else "silent" for n in large}

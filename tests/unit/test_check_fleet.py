@@ -160,7 +160,7 @@ FAULTS: Mapping[str, Mapping[str, Change]] = {
     "gpu06": {"files /sys/class/infiniband/*/fw_ver": everywhere("28.43.2026", "28.39.3004")},
     "gpu07": {"reach": no_way("gpu12")},
     "gpu09": {"files /proc/driver/nvidia/params": everywhere("MemOPs: 1", "MemOPs: 0")},
-    "gpu10": {"files /sys/class/net/eth0/mtu": everywhere("9000", "1500"), "reach": cut_to("gpu11")},
+    "gpu10": {"command ip -o link": text("9000", "1500"), "reach": cut_to("gpu11")},
     "gpu13": {GPU_LOG: lambda a: {**a, "stdout": XID}},
     "gpu14": {"command stat": lambda a: {**a, "exit": None, "stdout": ""}},
     "gpu15": {"listen": lambda a: [*a, {"port": 8000, "address": "0.0.0.0", "unit": "jupyter.service"}]},
