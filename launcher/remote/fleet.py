@@ -20,6 +20,7 @@ from launcher.model.problem import LauncherError, LockedError, Problem
 from launcher.model.run import Event, Listener
 from launcher.model.wish import Wish
 from launcher.remote import faults
+from launcher.remote.agent_looks import LOOKS
 from launcher.remote.connections import Connections
 from launcher.remote.session import Session
 
@@ -164,8 +165,9 @@ class Fleet:
     def _ask(self, host: str, probes: tuple[Probe, ...], within_s: float) -> Facts:
         frame = {"ask": [(p.kind, p.args) for p in probes]}
         session = self._session(host)
+        module = "agent_looks" if any(p.kind in LOOKS for p in probes) else ""
         sent = time.time()
-        reply = session.request(frame, within_s=within_s)
+        reply = session.request(frame, within_s=within_s, module=module)
         ahead_s = certainly_ahead_s(sent, reply["at"], time.time())
         answers: dict[Probe, Any] = dict(zip(probes, reply["answers"], strict=True))
         for index, reason in reply["unknown"].items():

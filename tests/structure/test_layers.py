@@ -110,7 +110,7 @@ def test_model_needs_nothing_installed() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["agent", "agent_ops"])
+@pytest.mark.parametrize("name", ["agent", "agent_looks", "agent_ops"])
 def test_agent_is_standard_library_and_old_python(name: str) -> None:
     path = PACKAGE / f"remote/{name}.py"
     ast.parse(path.read_text(), feature_version=(3, 8))
