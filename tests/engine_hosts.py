@@ -15,7 +15,7 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -66,21 +66,38 @@ class Service:
 
     def launch(self, command: str, *words: str, settings: str = "") -> Ran:
         """Run a command to its end; `settings` is YAML for another inventory that differs in these alone."""
-        inventory = self.folder / ("changed.yaml" if settings else "service.yaml")
-        text = (ROOT / "inventories/sandbox-dp2.yaml").read_text()
-        text = text.replace("/var/tmp/dsv32-sandbox/ssh_config", str(self.sandbox.ssh_config))
-        inventory.write_text(f"{text}settings: {settings}\n" if settings else text)
-        words = (*words, "--inventory", inventory.name) if command == "logs" else (inventory.name, *words)
-        argv = [sys.executable, "-m", "launcher.cli.main", command, *words, "--json"]
         with (self.folder / "stderr").open("w+") as errors:
-            program = subprocess.Popen(
-                argv, cwd=self.folder, stdout=subprocess.PIPE, stderr=errors, text=True
-            )
+            program = self.begin(errors, command, *words, settings=settings)
             assert program.stdout
             lines = tuple(Line(time.time(), json.loads(line)) for line in program.stdout)
             code = program.wait(WITHIN_S)
             errors.seek(0)
             return Ran(code, lines, errors.read())
+
+    def killed(self, when: str, command: str, *words: str) -> None:
+        """Run a command, and end it with SIGKILL when it has told of a job that says `when`."""
+        program = self.begin(subprocess.DEVNULL, command, *words)
+        assert program.stdout
+        assert any(json.loads(line).get("text") == when for line in program.stdout), "it ended before"
+        program.kill()
+        program.wait(WITHIN_S)
+
+    def begin(
+        self, errors: IO[str] | int, command: str, *words: str, settings: str = ""
+    ) -> subprocess.Popen[str]:
+        """A command that runs, with `--json`."""
+        inventory = self.folder / ("changed.yaml" if settings else "service.yaml")
+        text = (ROOT / "inventories/sandbox-dp2.yaml").read_text()
+        text = text.replace("/var/tmp/dsv32-sandbox/ssh_config", str(self.sandbox.ssh_config))
+        inventory.write_text(f"{text}settings: {settings}\n" if settings else text)
+        if command == "logs":
+            words = (*words, "--inventory", inventory.name)
+        elif command == "bench":
+            words = (words[0], inventory.name, *words[1:])
+        else:
+            words = (inventory.name, *words)
+        argv = [sys.executable, "-m", "launcher.cli.main", command, *words, "--json"]
+        return subprocess.Popen(argv, cwd=self.folder, stdout=subprocess.PIPE, stderr=errors, text=True)
 
     def up(self, *, settings: str = "") -> Ran:
         return self.launch("up", "--yes", settings=settings)

@@ -11,6 +11,7 @@ from typer.main import get_group
 
 from launcher import __version__
 from launcher.cli import (
+    benching,
     checking,
     diagnosing,
     drain,
@@ -30,6 +31,7 @@ from launcher.cli import (
 from launcher.cli.words import EXIT_CODES
 
 EVERY_DAY = "every day"
+MEASURE = "measure"
 SERVING = "keep it serving"
 KEEP = "who does what"
 LOOK_INSIDE = "look inside"
@@ -84,6 +86,7 @@ def common(
 
 PANELS: Mapping[str, tuple[Callable[..., None], ...]] = {
     EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
+    MEASURE: (benching.bench,),
     SERVING: (
         restarting.restart,
         drain.drain,

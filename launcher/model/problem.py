@@ -13,8 +13,9 @@ class Exit(IntEnum):
     HOSTS_FAILED = 1
     INPUT_WRONG = 2
     CHANGES = 3
-    """`plan` found changes; for `lint`, WARNINGS."""
+    """`plan` found changes; for `lint`, WARNINGS; for `bench`, CANNOT_TELL."""
     WARNINGS = 3
+    CANNOT_TELL = 3
     LOCKED = 4
     SLA_MISSED = 5
     PLAN_REFUSED = 6

@@ -120,6 +120,18 @@ Companion: TypeAlias = Literal[
 
 
 @dataclass(frozen=True, slots=True)
+class Client:
+    """The load generator that comes with an engine."""
+
+    command: Annotated[tuple[str, ...], MinLen(1)]
+    """Words before its options, the first relative to the environment's bin folder."""
+    begins: str
+    """Part of the line that it prints when warm-ups are over, and requests count from now on."""
+    ends: str
+    """Part of the line that it prints when the last of these was answered."""
+
+
+@dataclass(frozen=True, slots=True)
 class Engine:
     """One release line of vLLM: spelling of settings, ports, phases, metrics.
 
@@ -142,7 +154,7 @@ class Engine:
     """Patterns of log lines that look like failures and are none."""
     metrics: Mapping[str, str]
     """Our word → Prometheus name: kv_transfers, kv_bytes, prompt_tokens, generation_tokens, running,
-    waiting, kv_usage."""
+    waiting, kv_usage, and what `bench` counts."""
     rank_port: RankPort
     repair: Repair
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -159,6 +171,8 @@ class Engine:
     kv_hash: tuple[str, ...] = ()
     """Settings that prefill and decode must agree on, or NIXL refuses the first request (beside the release
     and the connector itself); a name stands for all keys below it."""
+    client: Client | None = None
+    """Its load generator; None: there is none, and nothing can be benchmarked."""
     companions: Mapping[Companion, str] = field(default_factory=dict)
     """What the release runs with: a range of versions (`>=0.7.1`), or a commit."""
     snapshot: Snapshot | None = None

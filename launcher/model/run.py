@@ -23,6 +23,7 @@ EventKind: TypeAlias = Literal[
     "instance-failed",
     "stage-done",
     "verified",
+    "measured",
     "move-done",
     "move-failed",
     "planted",

@@ -9,7 +9,9 @@ from typing import Annotated, Literal, TypeAlias
 from annotated_types import Ge, Gt
 
 Statistic: TypeAlias = Literal["mean", "p50", "p90", "p95", "p99"]
-LimitName: TypeAlias = Literal["ttft_ms", "tpot_ms", "prefill_tokens_per_s_per_gpu", "tokens_per_s"]
+LimitName: TypeAlias = Literal[
+    "ttft_ms", "tpot_ms", "itl_ms", "e2e_ms", "prefill_tokens_per_s_per_gpu", "tokens_per_s"
+]
 """Tokens are prompt and answer together; per GPU of the prefill side."""
 
 

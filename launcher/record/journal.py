@@ -59,6 +59,10 @@ class Journal:
         """Keep a log of a host; the path it was written to."""
         return str(self._write(f"hosts/{host}/{name.removesuffix('.service')}.log", text))
 
+    def keep(self, name: str, text: str) -> str:
+        """Keep a text of this run by a name of its own; the path it was written to."""
+        return str(self._write(name, text))
+
     def end(self, exit_code: int, problems: Sequence[Problem]) -> None:
         """Write the result and the report."""
         self.run = replace(self.run, ended=utc_now(), exit_code=int(exit_code))

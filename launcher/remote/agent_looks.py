@@ -1,4 +1,4 @@
-"""What only checks ask of a host: files, ways to peers, weights, driver; part of the agent, sent when asked."""
+"""What only checks ask of a host: files, ways to peers, weights, driver; a part of the agent of its own."""
 
 from __future__ import annotations
 

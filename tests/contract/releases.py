@@ -15,13 +15,19 @@ from typing import Any
 
 from samples import ROOT, SAMPLES, sample
 
+from launcher.bench import workload as bench
 from launcher.load import load
+from launcher.load.bench import read_method
+from launcher.load.choice import Choice, names
 from launcher.load.data import Data, shipped
+from launcher.load.engines import read_engines
+from launcher.load.sla import read_workload
 from launcher.load.snapshot import parse_snapshot
 from launcher.model.architecture import Architecture
 from launcher.model.deployment import Deployment, Process
 from launcher.model.problem import InputError
 from launcher.model.profile import Model
+from launcher.model.sla import Workload
 from launcher.model.snapshot import Snapshot
 from launcher.model.wish import Wanted
 from launcher.resolve import resolve
@@ -133,14 +139,22 @@ def python(engine: str) -> Path:
     return Path(ran.stdout.strip())
 
 
-def ask(engine: str, asked: Mapping[str, tuple[list[str], Mapping[str, str]]]) -> Said:
-    """What a release says to lines: name → words after `vllm serve`, and variables."""
+def ask(
+    engine: str,
+    asked: Mapping[str, tuple[list[str], Mapping[str, str]]],
+    clients: Mapping[str, list[str]],
+) -> Said:
+    """What a release says to lines: name → words after `vllm serve`, and variables; and to `clients`: name →
+    words after `vllm bench serve`."""
     program = python(engine)
     # the cache keeps what vLLM finds out about model classes, which takes it seconds
     around = {**os.environ, "VLLM_CACHE_ROOT": str(program.parents[1] / "cache"), "VLLM_NO_USAGE_STATS": "1"}
     ran = subprocess.run(
         [program, ROOT / "tests/contract/serve_lines.py"],
-        input=json.dumps({n: {"words": w, "environment": {**e}} for n, (w, e) in asked.items()}),
+        input=json.dumps(
+            {n: {"words": w, "environment": {**e}, "client": False} for n, (w, e) in asked.items()}
+            | {n: {"words": w, "environment": {}, "client": True} for n, w in clients.items()}
+        ),
         env=around,
         capture_output=True,
         text=True,
@@ -154,6 +168,26 @@ def ask(engine: str, asked: Mapping[str, tuple[list[str], Mapping[str, str]]]) -
         {name: told["refused"] for name, told in said["lines"].items()},
         {name: told["engines"] for name, told in said["lines"].items()},
     )
+
+
+def client_lines(engine: str) -> Mapping[str, list[str]]:
+    """Workload → the words after `vllm bench serve` of its first point."""
+    client, method = read_engines(DATA)[engine].client, read_method(DATA)
+    assert client
+    found = {}
+    for name in names(Workload, DATA):
+        workload, level = read_workload(Choice(name, "here"), DATA)
+        line = bench.words(
+            client,
+            bench.Service("/env", "http://10.0.0.1:8080", "m", "/models/m", "deepseek_v32"),
+            workload,
+            point=bench.points_of(workload, method)[0],
+            once=bench.Once(1, "salt", "/out"),
+            method=method,
+            limits=level.limits if level else {},
+        )
+        found[f"client: {name}"] = list(line[len(client.command) :])
+    return found
 
 
 def words(line: Line, models: Path) -> list[str]:

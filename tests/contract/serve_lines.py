@@ -1,7 +1,8 @@
 """Run by a release's own Python: `vllm serve` of many lines in one process, up to where engines start.
 
 stdin: {name: {"words", "environment"}}. stdout: {"snapshot": text, "lines": {name: {"refused": text or null,
-"engines": [...]}}}, an engine being what the release has resolved.
+"engines": [...]}}}, an engine being what the release has resolved. With "client": true the words are for
+`vllm bench serve`, and only its parser is asked.
 
 Each line goes through the real parser, its validation, the subcommand's own code and `create_engine_config`.
 The stand-ins are for what this machine is not: scripts/stand_in.py, the hosts' addresses, and the processes
@@ -128,6 +129,17 @@ def answer(parser: object, line: dict) -> dict:
         sys.stdout, sys.stderr = streams  # which vLLM wraps with each process's name
 
 
+def client_answer(parser: object, words: list[str]) -> dict:
+    """Why the load generator refuses a line; without a word about what it would measure."""
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            parser.parse_args(words)
+        return {"refused": None, "engines": []}
+    except SystemExit:
+        return {"refused": said.getvalue().partition("error: ")[2].strip(), "engines": []}
+
+
 def main() -> None:
     """Answer what stdin asks. Logs of the release go to stderr."""
     asked, out = json.load(sys.stdin), os.dup(1)
@@ -139,7 +151,12 @@ def main() -> None:
     importlib.import_module("vllm.entrypoints.cli.serve")
     replace(STARTERS, starts)
     socket.socket.bind = bind
-    lines = {name: answer(parser, line) for name, line in asked.items()}
+    client = type(parser)()
+    importlib.import_module("vllm.benchmarks.serve").add_cli_args(client)
+    lines = {
+        name: client_answer(client, line["words"]) if line["client"] else answer(parser, line)
+        for name, line in asked.items()
+    }
     with os.fdopen(out, "w") as stdout:
         json.dump({"snapshot": text, "lines": lines}, stdout)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from releases import ENGINES, LAYOUTS, Line, Said, ask, lines, snapshot, words
+from releases import ENGINES, LAYOUTS, Line, Said, ask, client_lines, lines, snapshot, words
 from samples import ROOT, SAMPLES
 
 pytestmark = pytest.mark.contract
@@ -56,7 +56,8 @@ def said(engine: str, own: list[Line], ours: list[Line], tmp_path_factory: pytes
     asked = {line.name: (words(line, models), variables(line)) for line in own}
     model = words((own or ours)[0], models)[:1]
     wrong = {name: (model + more, {"HF_HUB_OFFLINE": "1"}) for name, (more, _) in WRONG.items()}
-    return ask(engine, {**asked, **wrong})
+    no_client = {"client: wrong": ["--no-such-flag", "1"]}
+    return ask(engine, {**asked, **wrong}, {**client_lines(engine), **no_client})
 
 
 def variables(line: Line) -> dict[str, str]:
@@ -95,6 +96,12 @@ def test_processes_of_an_instance_meet_at_its_leader(own: list[Line], said: Said
         leader = {e.address for e in processes[0].endpoints}
         if len(processes) > 1:
             assert {e["meets_at"] for e in said.engines[line.name]} == leader, line.name
+
+
+def test_its_load_generator_takes_every_workload(engine: str, said: Said) -> None:
+    told = {name: said.refused[name] for name in client_lines(engine)}
+    assert told == dict.fromkeys(told)
+    assert "--no-such-flag" in str(said.refused["client: wrong"])
 
 
 def test_it_knows_every_variable_of_its_own(engine: str, own: list[Line]) -> None:

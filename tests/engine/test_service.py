@@ -6,9 +6,11 @@ and the engines' own counters.
 
 from __future__ import annotations
 
+import json
 import time
 import urllib.error
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 import pytest
 from engine_hosts import API_PORT, FRONT_PORT, LEADER, PEER, PREFILL, Ran, Service
@@ -23,6 +25,12 @@ SETTLE_S = 10
 REPORT_S = 15
 """How long after a death the launcher may take to name it."""
 MAX_LEN = 512
+STRICT = """\
+about: One limit that nothing keeps, and one that everything does.
+limits:
+  ttft_ms: {at_most: 0.001}
+  tokens_per_s: {at_least: 0.001}
+"""
 
 
 @pytest.fixture
@@ -152,6 +160,29 @@ def test_logs_of_all_hosts_come_in_time_order(serving: Service) -> None:
     times = [line["time_s"] for line in lines]
     assert {line["host"] for line in lines} == {LEADER, PEER}
     assert times == sorted(times)
+
+
+def test_a_load_outlives_its_controller_and_is_held_against_a_level(serving: Service, tmp_path: Path) -> None:
+    """One run of the real client: begun by a controller that dies, finished for the next one."""
+    (tmp_path / "configs/slas").mkdir(parents=True)
+    (tmp_path / "configs/slas/strict.yaml").write_text(STRICT)
+    load = ("smoke", "--sla", "strict", "--data-dir", str(tmp_path))
+    serving.killed("warm-up", "bench", *load)
+    ran = serving.launch("bench", *load)
+    assert (ran.exit, ran.of("problem")) == (5, [])
+    assert ran.of("event")[0]["text"] == "attached to a run that was begun before"
+
+    (point,) = ran.of("point")
+    assert (point["target"], point["verdict"], point["doubts"]) == ("service", "FAIL", [])
+    verdicts = {judged["limit"]: judged["verdict"] for judged in point["judgements"]}
+    assert verdicts == {"ttft_ms": "FAIL", "tokens_per_s": "PASS"}
+
+    (result,) = point["results"]
+    written = json.loads((serving.folder / result["path"]).read_text())
+    assert (written["completed"], written["failed"]) == (16, 0)
+    assert result["figures"].items() <= written.items(), "to the digit"
+    assert 0 < result["counters"]["decode"]["kv_transfers"] <= 16
+    assert result["counters"]["prefill"]["generation_tokens"] <= 16, "the warm-up is not counted"
 
 
 def test_one_process_that_dies_takes_its_instance_along(serving: Service) -> None:

@@ -61,6 +61,18 @@ def test_a_router_that_is_killed_takes_only_what_it_had_begun_to_answer(routed: 
     assert routed.run("status").code == 0, "it is back by itself"
 
 
+def test_a_router_that_hangs_is_killed_and_only_what_it_had_begun_is_cut(routed: RoutedFleet) -> None:
+    with SteadyLoad(*routed.entrance) as load:
+        said(routed.host("h04"), f"systemctl kill -s STOP dsv32-router-{routed.reached()}")
+        hung_s = time.monotonic()
+        load.for_s(14)
+    print(f"router hangs: {load}")
+    assert {(t.streamed, t.verdict) for t in load.failed} <= {(True, "cut")}
+    assert not load.failed_after(hung_s)
+    assert routed.run("status").code == 0, "it is back by itself"
+    assert "took connections and did not answer" in routed.run("diagnose", "--since", "2m").stdout
+
+
 @pytest.mark.parametrize(("host", "unit"), [("h01", "dsv32-prefill-0"), ("h02", "dsv32-decode-0")])
 def test_a_dead_instance_is_out_at_once_and_back_by_itself(routed: RoutedFleet, host: str, unit: str) -> None:
     with SteadyLoad(*routed.entrance, per_second=20) as load:

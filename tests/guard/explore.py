@@ -2,9 +2,11 @@
 
 A world is each host's disk, the epoch whose process lives there and the orders it was given. Kept with it is
 all that may still be heard there: whatever was ever told on any way to this world, in any order, any number
-of times, or never. That is more than can really be, never less. A guard that was killed between writing and
-telling has told less than one that was not: it can do nothing that the other cannot. Worlds that differ in
-the names of hosts are one.
+of times, or never. That is more than can really be, never less. So sending, losing, delaying, repeating and
+cutting off are no steps of their own, and neither is the end of a guard between writing and telling: it has
+told less than one that lives on, and can do nothing that the other cannot. A reboot is the end of a process
+and a guard that reads its disk; a hang is trouble without an end. Worlds that differ in the names of hosts
+are one.
 """
 
 from __future__ import annotations
@@ -30,12 +32,22 @@ class Bounds:
     """0: without end, and how many there were is not told apart."""
 
 
+class Life(NamedTuple):
+    """The epoch and the order under which a process was started."""
+
+    epoch: int = 0
+    order: str = ""
+
+
+DEAD = Life()
+
+
 class Host(NamedTuple):
-    """What its guard has on disk (a number), the epoch whose process lives, the last order it was given, and
-    the last epoch that was started there since nothing was alive anywhere: nobody knows that one."""
+    """What its guard has on disk (a number), the process that lives, the last order it was given, and the
+    last epoch that was started there since nothing was alive anywhere: nobody knows that one."""
 
     told: int
-    alive: int
+    alive: Life
     given: int
     started: int = 0
 
@@ -59,13 +71,17 @@ class Explorer:
     def __init__(self, guard: Any, bounds: Bounds) -> None:
         self.guard, self.bounds = guard, bounds
         self.most_tries = bounds.most_tries or 1 << 30
+        # each new host goes beyond what it hears; later an epoch is a try, unless order or disk are new
+        one = not bounds.losses and len(bounds.orders) == 1
+        self.most_epoch = self.most_tries + bounds.members - 1 if one else 1 << 30
         self.tolds: list[Any] = []
         self.numbers: dict[Any, int] = {}
         self.decided: dict[tuple[Any, ...], frozenset[tuple[int, str]]] = {}
         self.renamings = list(itertools.permutations(range(bounds.members)))
         self.mail: dict[World, Mail] = {}
         self.came: dict[World, tuple[World | None, str]] = {}
-        self.new = Host(self.number(guard.Told()), 0, 0)
+        self.new = Host(self.number(guard.Told()), DEAD, 0)
+        self.at_rest: dict[tuple[tuple[Host, ...], int], tuple[Host, ...]] = {}
 
     def number(self, told: Any) -> int:
         """A name for what was told, without what safety does not depend on."""
@@ -80,9 +96,10 @@ class Explorer:
         first = World((self.new,) * self.bounds.members)
         self.mail[first] = ((0,) * self.bounds.members,) * self.bounds.members
         self.came[first] = (None, "all are new")
-        todo = [(0, first)]
+        todo, waiting = [(0, first)], {first}
         while todo:
             _, world = heapq.heappop(todo)
+            waiting.remove(world)
             for name, *found in self.successors(world, self.mail[world]):
                 after, mail = self.folded(*found)
                 self.came.setdefault(after, (world, name))
@@ -90,11 +107,19 @@ class Explorer:
                 joined = mail if before is None else union(before, mail)
                 if joined != before:
                     self.mail[after] = joined
-                    if (entry := (self.age(after), after)) not in todo:
-                        heapq.heappush(todo, entry)
-                    if len({h.alive for h in after.hosts if h.alive}) > 1:
-                        raise ViolationError("two epochs are alive", *self.path(after))
+                    if after not in waiting:
+                        waiting.add(after)
+                        heapq.heappush(todo, (self.age(after), after))
+                    self.hold(after)
         return len(self.mail)
+
+    def hold(self, world: World) -> None:
+        """ViolationError where processes that must never meet are alive."""
+        alive = {h.alive for h in world.hosts} - {DEAD}
+        if len({life.epoch for life in alive}) > 1:
+            raise ViolationError("two epochs are alive", *self.path(world))
+        if len(alive) > 1:
+            raise ViolationError("two orders are alive", *self.path(world))
 
     def age(self, world: World) -> int:
         """Later worlds are looked at later, when all that may be heard in them is known."""
@@ -112,23 +137,19 @@ class Explorer:
 
     def folded(self, world: World, mail: Mail) -> tuple[World, Mail]:
         """The same for all worlds that differ in the names of hosts alone."""
-        if not any(h.alive for h in world.hosts):
+        if all(h.alive == DEAD for h in world.hosts):
             world = world._replace(hosts=tuple(h._replace(started=0) for h in world.hosts))
-        return min(
-            (
-                world._replace(hosts=tuple(world.hosts[i] for i in r)),
-                tuple(tuple(mail[i][j] for j in r) for i in r),
-            )
-            for r in self.renamings
-        )
+        hosts = tuple(sorted(world.hosts))
+        alike = (r for r in self.renamings if tuple(world.hosts[i] for i in r) == hosts)
+        return world._replace(hosts=hosts), min(tuple(tuple(mail[i][j] for j in r) for i in r) for r in alike)
 
     def successors(self, world: World, mail: Mail) -> Iterator[tuple[str, World, Mail]]:
         for i, host in enumerate(world.hosts):
             boxes = tuple(box for j, box in enumerate(mail[i]) if j != i)
             for told, action in self.decisions(host, (), boxes):
                 yield from self.acted(world, mail, i, told, action)
-            if host.alive:
-                yield f"{i} dies", with_host(world, i, host._replace(alive=0)), mail
+            if host.alive != DEAD:
+                yield f"{i} dies", with_host(world, i, host._replace(alive=DEAD)), mail
             for given in range(host.given + 1, len(self.bounds.orders)):
                 order = self.bounds.orders[given]
                 yield f"{i} is given {order!r}", with_host(world, i, host._replace(given=given)), mail
@@ -147,11 +168,12 @@ class Explorer:
         anew = before.order and now.order and now.order != before.order
         if anew and not self.bounds.losses and not all(now.order in g for g in given):
             raise ViolationError("an order was followed that not all had", *self.path(world), name)
-        if action == "start" and now.tries >= self.most_tries:
-            raise ViolationError("it gave up, and starts", *self.path(world), name)
-        if action == "start" and now.epoch == host.started and any(h.alive == now.epoch for h in world.hosts):
+        if action == "start" and (now.tries >= self.most_tries or now.epoch > self.most_epoch):
+            raise ViolationError("it starts more often than it may", *self.path(world), name)
+        met = any(h.alive.epoch == now.epoch for h in world.hosts)
+        if action == "start" and now.epoch == host.started and met:
             raise ViolationError("a process met one of an earlier life", *self.path(world), name)
-        alive = {"start": now.epoch, "stop": 0}.get(action, host.alive)
+        alive = {"start": Life(now.epoch, now.order), "stop": DEAD}.get(action, host.alive)
         started = now.epoch if action == "start" else host.started
         mail = heard(mail, i, told)
         yield name, with_host(world, i, host._replace(told=told, alive=alive, started=started)), mail
@@ -176,41 +198,80 @@ class Explorer:
         return self.decided[key]
 
     def decide(self, host: Host, said: tuple[int, ...]) -> Iterator[tuple[int, str]]:
-        """With nothing wrong, and with something wrong; up to the last epoch."""
-        for trouble in ("", "hangs"):
-            told, action = self.step(host, [None if n < 0 else self.tolds[n] for n in said], trouble)
+        """With nothing wrong, with something wrong, and with something in the way; up to the last epoch."""
+        peers = [None if n < 0 else self.tolds[n] for n in said]
+        for here in (
+            self.here(host),
+            self.here(host, trouble="hangs"),
+            self.here(host, free=False, due=False),
+        ):
+            told, action = self.step(host, peers, here)
+            if here.trouble and self.tolds[host.told].phase == told.phase == self.guard.RUN:
+                raise ViolationError("it hangs, and runs on", tuple(told))
+            if action == "start" and not (here.free and here.due):
+                raise ViolationError("it starts with something in the way", tuple(told))
             if told.epoch <= self.bounds.epochs:
                 yield self.number(told), action
 
-    def step(self, host: Host, said: list[Any], trouble: str = "") -> tuple[Any, str]:
+    def here(self, host: Host, *, trouble: str = "", free: bool = True, due: bool = True) -> Any:
+        """What a guard finds on its host."""
+        alive = host.alive != DEAD
+        return self.guard.Here(self.bounds.orders[host.given], alive, free, trouble, due=due)
+
+    def step(self, host: Host, said: list[Any], here: Any) -> tuple[Any, str]:
+        """What it tells then, and what it does."""
         peers = {str(j): told for j, told in enumerate(said)}
-        here = self.guard.Here(self.bounds.orders[host.given], bool(host.alive), True, trouble)
         decision = self.guard.decide(self.tolds[host.told], here, peers, self.most_tries)
         return decision.told, decision.action
 
     def stuck(self) -> list[World]:
-        """Worlds from which it does not come to what the orders say, once faults end."""
-        return [world for world in self.mail if not self.well(self.rested(world.hosts))]
+        """Worlds from which it does not come to what the orders say, once faults end and all is heard."""
+        return [world for world in self.mail if not self.well(world.hosts, self.rested(world.hosts))]
 
-    def rested(self, hosts: tuple[Host, ...]) -> list[Host]:
-        """The hosts when faults have ended, everything is heard, and nothing changes any more."""
-        now = list(hosts)
-        for _ in range(10 * self.bounds.members):
-            for i, host in enumerate(now):
-                told, action = self.step(host, [self.tolds[h.told] for j, h in enumerate(now) if j != i])
-                alive = {"start": told.epoch, "stop": 0}.get(action, host.alive)
-                now[i] = Host(self.number(told), alive, host.given)
-        return now
+    def lonely(self) -> list[World]:
+        """Worlds in which some run on though a host is never heard of again."""
+        hosts = range(self.bounds.members)
+        return [
+            world
+            for world in self.mail
+            for gone in hosts
+            if any(h.alive != DEAD for i, h in enumerate(self.rested(world.hosts, gone)) if i != gone)
+        ]
 
-    def well(self, hosts: list[Host]) -> bool:
-        """All run in one epoch if that was ordered, or gave up; none if one was told to stop. Where a
-        launcher died between two orders, either is well: all run, or none."""
-        wanted, alive = {self.bounds.orders[h.given] for h in hosts}, {h.alive for h in hosts}
+    def rested(self, hosts: tuple[Host, ...], gone: int = -1) -> tuple[Host, ...]:
+        """The hosts when nothing changes any more, each in turn having heard all but who is gone."""
+        way: list[tuple[Host, ...]] = []
+        now = tuple(h._replace(started=0) for h in hosts)
+        while now not in way and (now, gone) not in self.at_rest:
+            way.append(now)
+            for i in set(range(self.bounds.members)) - {gone}:
+                now = self.turn(now, i, gone)
+        end = self.at_rest.get((now, gone), now)
+        self.at_rest.update(dict.fromkeys(((one, gone) for one in way), end))
+        return end
+
+    def turn(self, hosts: tuple[Host, ...], i: int, gone: int) -> tuple[Host, ...]:
+        """One step of one host."""
+        host = hosts[i]
+        said = [None if j == gone else self.tolds[h.told] for j, h in enumerate(hosts) if j != i]
+        told, action = self.step(host, said, self.here(host))
+        alive = {"start": Life(told.epoch, told.order), "stop": DEAD}.get(action, host.alive)
+        return (*hosts[:i], Host(self.number(told), alive, host.given), *hosts[i + 1 :])
+
+    def well(self, before: tuple[Host, ...], hosts: tuple[Host, ...]) -> bool:
+        """All run in one epoch if that was ordered, or gave up what was ordered before faults ended; none if
+        one was told to stop. Where a launcher died between two orders, either is well: all run, or none."""
+        wanted = {self.bounds.orders[h.given] for h in hosts}
+        none = all(h.alive == DEAD for h in hosts)
         if "" in wanted:
-            return alive == {0}
-        runs = len(alive) == 1 and all(h.alive == self.tolds[h.told].epoch > 0 for h in hosts)
-        gave_up = any(self.tolds[h.told].tries >= self.most_tries for h in hosts)
-        return runs or (alive == {0} and (gave_up or len(wanted) > 1))
+            return none
+        told = [self.tolds[h.told] for h in hosts]
+        runs = all(
+            h.alive == Life(t.epoch, t.order) == hosts[0].alive for h, t in zip(hosts, told, strict=True)
+        )
+        tried = any(self.tolds[h.told].order in wanted for h in before)
+        gave_up = tried and any(t.tries >= self.most_tries for t in told)
+        return (runs and not none) or (none and (gave_up or len(wanted) > 1))
 
 
 def with_host(world: World, i: int, host: Host) -> World:

@@ -1,25 +1,22 @@
-"""Two epochs are never alive at once, all come together again, and planted bugs are found."""
+"""Two epochs are never alive at once, all come together again, and each rule is missed that is taken away."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 from explore import Bounds, Explorer, ViolationError
 from loaded import GUARD, guard_module
+from rules import ALL_ORDERS, LONELY, RULES, STUCK
 
-ALL_ORDERS = ("", "a", "b", "")
-"""Nothing yet, a start, another start, a stop."""
 BOUNDS = {
     "two hosts, all orders, a disk lost": Bounds(2, epochs=3, orders=ALL_ORDERS, losses=1),
     "three hosts, a new start": Bounds(3, epochs=2, orders=("a", "b")),
     "three hosts, a disk lost": Bounds(3, epochs=3, losses=1),
     "three hosts that give up": Bounds(3, epochs=3, most_tries=2),
 }
-SMALL = Bounds(2, epochs=2, orders=("", "a"))
-Decide = Callable[[Any, Any, Mapping[str, Any], int], Any]
+"""What takes seconds; all of it at once is scripts/explore-guard."""
 
 
 @pytest.mark.parametrize("name", BOUNDS)
@@ -28,66 +25,23 @@ def test_every_interleaving(name: str, record_property: Callable[[str, object], 
     worlds = explorer.explore()
     print(f"{name}: {worlds} worlds")
     record_property("worlds", worlds)
-    assert {h.alive for world in explorer.mail for h in world.hosts} >= {0, 1, 2}, "it came to two epochs"
-    assert explorer.stuck() == []
-
-
-def forgets_to_wait(guard: Any, decide: Decide) -> Decide:
-    """Clean without waiting for the end of what runs."""
-    return lambda me, here, peers, most: decide(
-        me, here._replace(alive=here.alive and me.phase != guard.STOP), peers, most
+    assert {h.alive.epoch for world in explorer.mail for h in world.hosts} >= {0, 1, 2}, (
+        "it came to two epochs"
     )
+    assert explorer.stuck() == []
+    assert explorer.lonely() == []
 
 
-def keeps_its_epoch(guard: Any, decide: Decide) -> Decide:
-    """The next life has the number of the last one."""
-
-    def mutant(me: Any, here: Any, peers: Mapping[str, Any], most: int) -> Any:
-        found = decide(me, here, peers, most)
-        raised = me.phase == guard.STOP and found.told.phase == guard.CLEAN
-        return found._replace(told=found.told._replace(epoch=max(me.epoch, 1))) if raised else found
-
-    return mutant
-
-
-def takes_any_promise(guard: Any, decide: Decide) -> Decide:
-    """A peer that is clean for another epoch is good enough."""
-    strict = guard.waits_for
-
-    def lax(me: Any, peers: Mapping[str, Any], most: int) -> str:
-        return str(strict(me, {n: p and p._replace(epoch=me.epoch) for n, p in peers.items()}, most))
-
-    guard.waits_for = lax
-    return decide
-
-
-def obeys_at_once(guard: Any, decide: Decide) -> Decide:
-    """A new start is followed before every host has it."""
-    guard.followed = lambda me, peers: me._replace(order=me.offered)
-    return decide
-
-
-def never_gives_up(guard: Any, decide: Decide) -> Decide:
-    return lambda me, here, peers, most: decide(me, here, peers, most + 1)
-
-
-BUGS = {
-    forgets_to_wait: ("two epochs are alive", SMALL),
-    keeps_its_epoch: ("a process met one of an earlier life", Bounds(2, epochs=3)),
-    takes_any_promise: ("two epochs are alive", SMALL),
-    obeys_at_once: ("an order was followed that not all had", Bounds(2, epochs=2, orders=("a", "b"))),
-    never_gives_up: ("it gave up, and starts", Bounds(2, epochs=3, most_tries=1)),
-}
-
-
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
-def test_a_planted_bug_is_found(bug: Callable[[Any, Decide], Decide]) -> None:
-    guard = guard_module()
-    guard.decide = bug(guard, guard.decide)  # type: ignore[attr-defined]
-    what, bounds = BUGS[bug]
-    with pytest.raises(ViolationError) as found:
-        Explorer(guard, bounds).explore()
-    assert found.value.args[0] == what, found.value.args
+@pytest.mark.parametrize("name", RULES)
+def test_a_rule_that_is_taken_away_is_missed(name: str) -> None:
+    rule = RULES[name]
+    explorer = Explorer(guard_module(*rule.changed), rule.bounds)
+    try:
+        explorer.explore()
+        found = STUCK if explorer.stuck() else LONELY if explorer.lonely() else "nothing"
+    except ViolationError as violation:
+        found = violation.args[0]
+    assert found == rule.found
 
 
 def test_it_is_one_file_of_the_standard_library_in_old_syntax() -> None:

@@ -1,0 +1,1 @@
+"""Benchmarks: loads to command lines, figures to verdicts, verdicts to the next load."""

@@ -1,0 +1,99 @@
+"""bench: loads on a service, run after run, the verdict on each, the search for the highest that holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from launcher.bench.search import Answer, Ask, Tried, decide, so_far
+from launcher.bench.target import target_of
+from launcher.bench.verdict import judge, long_enough
+from launcher.bench.workload import at, points_of
+from launcher.execute.hands import Hands
+from launcher.flows.bench_run import Bench, Record, run
+from launcher.health.hands import look_within_s
+from launcher.model.bench import Axis, Measured, Method, Point
+from launcher.model.facts import Probe, Unknown
+from launcher.model.problem import InputError, LauncherError, Problem
+from launcher.model.run import Event
+from launcher.model.sla import Sla, Workload
+from launcher.model.wish import Wanted
+
+MODELS = "/v1/models"
+"""What a service and every instance of it answer without work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """A search, measurement by measurement, and what it came to."""
+
+    axis: Axis
+    measured: tuple[Measured, ...]
+    answer: Answer
+
+
+def bench_of(
+    wanted: Wanted, workload: Workload, sla: Sla | None, method: Method, *, target: str, **more: Any
+) -> Bench:
+    """What is to be measured. InputError where its engine has no load generator, or for a wrong target."""
+    deployment, engine = wanted.deployment, wanted.wish.profile.engine
+    assert deployment, "what is benchmarked is deployed"
+    assert engine, "what serves has an engine"
+    if engine.client is None:
+        what = f"engine {engine.name} has no load generator"
+        raise InputError(Problem(what, engine.source, do="describe it there: `client:`"))
+    found = target_of(deployment, target)
+    return Bench(deployment, engine, engine.client, found, workload, sla, method, **more)
+
+
+def refuse_silent(fleet: Hands, bench: Bench) -> None:
+    """LauncherError where the target does not answer the client's host: each request would fail, and the
+    client would end well all the same."""
+    host, url = bench.target.host, bench.target.url
+    alive = Probe("http", ("GET", url + MODELS, "", (), 10))
+    facts = fleet.ask({host: (alive,)}, within_s=look_within_s)[host]
+    if isinstance(facts, Problem):
+        raise LauncherError(facts)
+    answer = facts[alive]
+    told = answer if isinstance(answer, Unknown) else answer.get("error") or answer.get("status")
+    if told != 200:
+        what = f"{bench.target.name} does not answer at {url}"
+        raise LauncherError(Problem(what, host, f"asked for its models: {told}", "dsv32-launch status"))
+
+
+def ladder(fleet: Hands, bench: Bench, record: Record) -> Iterator[Measured]:
+    """Every point of the workload, up to an interruption."""
+    for point in points_of(bench.workload, bench.method):
+        if not record.interrupted():
+            yield measure(fleet, bench, point, record)
+
+
+def measure(fleet: Hands, bench: Bench, point: Point, record: Record) -> Measured:
+    """The runs at a point, and what they say. LauncherError where the client itself fails."""
+    results = [run(fleet, bench, point, bench.seed, record)]
+    for seed in range(bench.seed + 1, bench.seed + bench.repeats):
+        if not record.interrupted():
+            results.append(run(fleet, bench, point, seed, record))
+    measured = judge(
+        bench.workload, bench.sla, bench.method, target=bench.target, point=point, results=results
+    )
+    verdicts = (f"{j.verdict} {j.limit}" for j in measured.judgements)
+    for text in (*verdicts, *measured.doubts, *measured.notes):
+        record.listener(Event("finding", text, subject=str(point)))
+    return measured
+
+
+def search(fleet: Hands, bench: Bench, axis: Axis, *, start: float, record: Record) -> Searched:
+    """The highest value of the axis that keeps the service level, by runs long enough for a verdict."""
+    bench = replace(bench, workload=long_enough(bench.workload, bench.sla, bench.method))
+    measured: list[Measured] = []
+    tried: list[Tried] = []
+    while isinstance(asked := decide(tried, axis, start=start, method=bench.method), Ask):
+        if record.interrupted():
+            return Searched(axis, tuple(measured), so_far(tried))
+        times = bench.method.confirm_times if asked.confirms else 1
+        point = at(bench.workload, bench.method, axis=axis, value=asked.value, times=times)
+        measured.append(measure(fleet, bench, point, record))
+        tried.append(Tried(asked.value, measured[-1].verdict, asked.confirms))
+    return Searched(axis, tuple(measured), asked)

@@ -1,0 +1,249 @@
+"""One run of the client, as a job on a host of the fleet: it survives its controller, and is found again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from launcher.bench import client as program
+from launcher.bench.measure import result_of
+from launcher.bench.workload import RESULT, Once, Service, job_name, warm_up, words
+from launcher.execute.hands import Hands
+from launcher.health.hands import look_within_s
+from launcher.health.metrics import Reading, read
+from launcher.model.bench import Method, Point, Result, Target
+from launcher.model.deployment import Deployment
+from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.plan import Op
+from launcher.model.problem import LauncherError, LockedError, Problem
+from launcher.model.profile import Client, Engine
+from launcher.model.run import Event, Listener
+from launcher.model.sla import Sla, Workload
+
+FOLDER = "/var/lib/dsv32/bench"
+BYTES = 32 << 20
+RUNNING = ("systemctl", "list-units", "--plain", "--no-legend", "--state=running", "dsv32-job-bench-*")
+OTHERS = Probe("command", (RUNNING, 20))
+"""Benchmarks that run on a host, one a line."""
+GRACE_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Whom a benchmark tells, and who can end it."""
+
+    listener: Listener
+    keep: Callable[[str, str], str]
+    """A name and a text → where it was kept."""
+    interrupted: Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Everything that all runs of one call have in common."""
+
+    deployment: Deployment
+    engine: Engine
+    client: Client
+    target: Target
+    workload: Workload
+    sla: Sla | None
+    method: Method
+    seed: int
+    """Of the first run at each point; each repeat has the next one."""
+    repeats: int
+    salt: str
+    """Another one for each call."""
+
+    def line(self, point: Point, once: Once) -> tuple[str, ...]:
+        """The client's command line."""
+        limits = self.sla.limits if self.sla else {}
+        return words(
+            self.client,
+            service_of(self),
+            self.workload,
+            point=point,
+            once=once,
+            method=self.method,
+            limits=limits,
+        )
+
+    def job(self, point: Point, seed: int) -> str:
+        """The name of a run: the same for the same load on the same service, whoever asks."""
+        deployed = (p.argv() for i in self.target.instances for p in i.processes)
+        return job_name(self.line(point, Once(seed, salt="")), deployed)
+
+    @property
+    def pages(self) -> Mapping[str, str]:
+        """Address of an engine's metrics → its instance."""
+        return {f"{url}/metrics": i.name for i in self.target.instances for e in i.api for url in e.urls()}
+
+
+def service_of(bench: Bench) -> Service:
+    """What the client is told of the service."""
+    deployment = bench.deployment
+    arguments = bench.target.instances[0].processes[0].arguments
+    mode = next((a.value for a in arguments if a.flag == "--tokenizer-mode"), None)
+    return Service(
+        deployment.environment_path,
+        bench.target.url,
+        deployment.served_name,
+        deployment.model_path,
+        mode or "",
+    )
+
+
+def run(fleet: Hands, bench: Bench, point: Point, seed: int, record: Record) -> Result:
+    """Begun, or attached to where it runs, or only picked up where it ended and nobody took its result."""
+    host, name, subject = bench.target.host, bench.job(point, seed), f"{point}, seed {seed}"
+    listener = record.listener
+    state = _state(fleet, host, name)
+    listener(Event("phase", SAID.get(state, f"measuring {bench.target.name}"), host, subject))
+    begin = (*files(bench, point, seed), _job(bench, name))
+    if state != "done":
+        ops = begin[-1:] if state == "running" else begin
+        within_s = bench.method.within_s + GRACE_S
+        _do(fleet, host, ops, listener=listener, within_s=within_s, subject=subject)
+    kept = f"bench/{slug(subject)}-{point.prompts}-prompts.json"
+    result = _collected(fleet, bench, name, seed, keep=lambda text: record.keep(kept, text))
+    # a job whose unit is there has a result that nobody has taken yet
+    stop = Op("units", {"stop": [f"dsv32-job-{name}.service"]})
+    _do(fleet, host, (stop,), listener=listener, within_s=GRACE_S, subject=subject)
+    when = f", ended at {result.date} by the client's clock" if state == "done" else ""
+    listener(Event("measured", told(result) + when, host, subject, {"path": result.path}))
+    return result
+
+
+SAID: Mapping[str, str] = {
+    "running": "attached to a run that was begun before",
+    "done": "picked up a run that had ended and was not collected",
+}
+
+
+def slug(words: str) -> str:
+    """A name for a file: `concurrency-16-seed-1`."""
+    return re.sub(r"[^a-z0-9.]+", "-", words.lower()).strip("-")
+
+
+def told(result: Result) -> str:
+    """A run in a line."""
+    return (
+        f"{result.completed} of {result.asked} requests in {result.figures.get('duration', 0):.1f} s, "
+        f"TTFT {result.figures.get('mean_ttft_ms', 0):.1f} ms, "
+        f"{result.figures.get('total_token_throughput', 0):.1f} tok/s"
+    )
+
+
+def files(bench: Bench, point: Point, seed: int) -> Iterator[Op]:
+    """What the job needs in its folder: the program, and what it is to do."""
+    folder = f"{FOLDER}/{bench.job(point, seed)}"
+    ahead = Once(seed + bench.repeats, f"{bench.salt}-warm-up-{seed}")
+    counted = Once(seed, f"{bench.salt}-{seed}", folder)
+    # labels are looked at here: the program on the host keeps all lines of these names
+    names = sorted({name.partition("{")[0] for name in bench.engine.metrics.values()})
+    spec = {
+        "warm_up": bench.line(warm_up(point, bench.method), ahead),
+        "words": bench.line(point, counted),
+        "begins": bench.client.begins,
+        "ends": bench.client.ends,
+        "pages": list(bench.pages),
+        "counters": names,
+        "settle_s": bench.method.settle_s,
+    }
+    yield Op("put", {"path": f"{folder}/client.py"}, Path(program.__file__).read_bytes())
+    yield Op("put", {"path": f"{folder}/spec.json"}, json.dumps(spec, indent=1).encode())
+
+
+def _job(bench: Bench, name: str) -> Op:
+    folder = f"{FOLDER}/{name}"
+    line = [f"{bench.deployment.environment_path}/bin/python", f"{folder}/client.py", folder]
+    environment = dict(bench.method.environment)
+    within_s = bench.method.within_s
+    return Op("job", {"name": name, "words": line, "environment": environment, "within_s": within_s})
+
+
+def _state(fleet: Hands, host: str, name: str) -> str:
+    """Of the job: absent, running, done or failed. LockedError where another one would be measured too."""
+    job = Probe("job", (name,))
+    facts = _asked(fleet, host, (job, OTHERS))
+    listed = "" if isinstance(facts[OTHERS], Unknown) else facts[OTHERS]["stdout"]
+    units = [line.split()[0] for line in listed.splitlines() if line.strip()]
+    for unit in (u for u in units if u != f"dsv32-job-{name}.service"):
+        raise LockedError(
+            Problem(
+                "another benchmark is running, and the two would measure each other",
+                f"{host}, unit {unit}",
+                "whoever began it is gone; its result waits there for the same command",
+                f"wait for it, or end it: ssh {host} systemctl stop {unit}",
+            )
+        )
+    answer = facts[job]
+    return "absent" if isinstance(answer, Unknown) else str(answer["state"])
+
+
+def _collected(fleet: Hands, bench: Bench, name: str, seed: int, *, keep: Callable[[str], str]) -> Result:
+    """The job's two files, read and kept."""
+    host, folder = bench.target.host, f"{FOLDER}/{name}"
+    probes = tuple(Probe("read", (f"{folder}/{file}", BYTES)) for file in (RESULT, "told.json"))
+    facts = _asked(fleet, host, probes)
+    texts = ["" if isinstance(facts[p], Unknown) else facts[p].get("text", "") for p in probes]
+    try:
+        document, beside = (json.loads(text) for text in texts)
+    except ValueError:
+        what = "the client ended well and left no result"
+        do = f"dsv32-launch bench again; its words: ssh {host} journalctl -u dsv32-job-{name}"
+        raise LauncherError(Problem(what, f"{host}, {folder}", do=do)) from None
+    before, after = readings(beside["before"], bench), readings(beside["after"], bench)
+    return result_of(
+        document,
+        seed=seed,
+        cpu_percent=float(beside["cpu_percent"]),
+        counters=_growth(before, after, bench),
+        silent=tuple(i.name for i in bench.target.instances if not {i.name} <= before.keys() & after.keys()),
+        restarted=tuple(n for n in before if n in after and _fell(before[n], after[n])),
+        path=keep(texts[0]),
+    )
+
+
+def readings(pages: Mapping[str, str], bench: Bench) -> Mapping[str, Reading]:
+    """Instance → its counters, all its addresses together; one of which any is missing is left out."""
+    texts: dict[str, list[str]] = {}
+    for url, instance in bench.pages.items():
+        texts.setdefault(instance, []).append(pages.get(url, ""))
+    return {name: read("".join(own), bench.engine.metrics) for name, own in texts.items() if all(own)}
+
+
+def _growth(
+    before: Mapping[str, Reading], after: Mapping[str, Reading], bench: Bench
+) -> Mapping[str, Mapping[str, float]]:
+    found: dict[str, dict[str, float]] = {}
+    for instance in bench.target.instances:
+        if instance.name in before and instance.name in after:
+            pool = found.setdefault(instance.pool, {})
+            for word in bench.engine.metrics:
+                grown = after[instance.name].total(word) - before[instance.name].total(word)
+                pool[word] = pool.get(word, 0.0) + grown
+    return found
+
+
+def _fell(before: Reading, after: Reading) -> bool:
+    """A counter that only rises is lower than it was: the engine started anew."""
+    return any(after.total(word) < before.total(word) for word in ("prompt_tokens", "generation_tokens"))
+
+
+def _asked(fleet: Hands, host: str, probes: Sequence[Probe]) -> Facts:
+    facts = fleet.ask({host: probes}, within_s=look_within_s)[host]
+    if isinstance(facts, Problem):
+        raise LauncherError(facts)
+    return facts
+
+
+def _do(
+    fleet: Hands, host: str, ops: Sequence[Op], *, listener: Listener, within_s: float, subject: str
+) -> None:
+    done = fleet.do(host, ops, listener=listener, within_s=within_s, subject=subject)
+    if done.error:
+        raise LauncherError(done.error)

@@ -1,0 +1,196 @@
+"""A run survives its controller: begun, attached to or picked up by whoever asks for the same one next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_records import LOAD, METHOD, POINT, document, sla
+from samples import sample
+
+from launcher.flows.bench import bench_of, measure, refuse_silent
+from launcher.flows.bench_run import OTHERS, Bench, Record
+from launcher.model.bench import Measured
+from launcher.model.facts import Facts, Probe
+from launcher.model.plan import Op
+from launcher.model.problem import LauncherError, LockedError
+from launcher.model.run import Event, Listener
+from launcher.model.sla import Limit
+from launcher.resolve import resolve
+
+PAGE = """\
+vllm:prompt_tokens_total{{engine="0"}} {tokens}
+vllm:generation_tokens_total{{engine="0"}} {tokens}
+vllm:request_queue_time_seconds_sum{{engine="0"}} {queue}
+vllm:request_queue_time_seconds_count{{engine="0"}} {count}
+"""
+BEFORE = PAGE.format(tokens=1000, queue=7, count=100)
+AFTER = PAGE.format(tokens=3000, queue=10, count=164)
+
+
+@dataclass(frozen=True)
+class Done:
+    error: None = None
+    ok: bool = True
+    failed_index: None = None
+
+
+@dataclass
+class OneHost:
+    """The client's host, by the agent's answers: its job, other benchmarks there, and what the job left."""
+
+    state: str = "absent"
+    others: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+    models: Mapping[str, Any] = field(default_factory=lambda: {"status": 200})
+    done: list[tuple[str, str]] = field(default_factory=list)
+
+    def ask(self, questions: Mapping[str, Sequence[Probe]], *, within_s: float) -> Mapping[str, Facts]:
+        return {
+            host: Facts(host, {probe: self.answer(probe) for probe in probes})
+            for host, probes in questions.items()
+        }
+
+    def answer(self, probe: Probe) -> Any:
+        if probe == OTHERS:
+            return {"exit": 0, "stdout": self.others}
+        if probe.kind == "job":
+            return {"state": self.state, "progress": None, "tail": []}
+        if probe.kind == "http":
+            return self.models
+        text = self.files.get(probe.args[0].rpartition("/")[2])
+        return {"absent": True} if text is None else {"text": text}
+
+    def do(self, host: str, ops: Sequence[Op], *, listener: Listener, within_s: float, subject: str) -> Done:
+        for op in ops:
+            name = str(op.args.get("path") or op.args.get("name") or op.args["stop"][0])
+            self.done.append((op.verb, name.rpartition("/")[2]))
+        return Done()
+
+    def map(self, hosts: Any, fn: Any) -> Any:
+        raise AssertionError("a benchmark has one host")
+
+
+def left(bench: Bench, *, before: str = BEFORE, after: str = AFTER, **changed: Any) -> dict[str, str]:
+    """What a job that ended leaves in its folder."""
+    pages = {"before": dict.fromkeys(bench.pages, before), "after": dict.fromkeys(bench.pages, after)}
+    told = {"status": 0, "cpu_percent": 12.5, **pages, **changed}
+    return {"result.json": json.dumps(document("disaggregated")), "told.json": json.dumps(told)}
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    """A load on the sandbox's service, its decode over two hosts."""
+    level = sla(ttft_ms=Limit(at_most=6000.0))
+    wanted = resolve(sample("sandbox-dp2", tmp_path))
+    return bench_of(wanted, LOAD, level, METHOD, target="service", seed=1, repeats=1, salt="run")
+
+
+def measured(host: OneHost, bench: Bench) -> tuple[Measured, list[Event], dict[str, str]]:
+    events: list[Event] = []
+    kept: dict[str, str] = {}
+
+    def keep(name: str, text: str) -> str:
+        kept[name] = text
+        return f"runs/{name}"
+
+    return measure(host, bench, POINT, Record(events.append, keep, lambda: False)), events, kept
+
+
+@pytest.mark.parametrize(
+    ("state", "verbs", "said"),
+    [
+        ("absent", ["put", "put", "job", "units"], "measuring service"),
+        ("failed", ["put", "put", "job", "units"], "measuring service"),
+        ("running", ["job", "units"], "attached to a run that was begun before"),
+        ("done", ["units"], "picked up a run that had ended and was not collected"),
+    ],
+)
+def test_what_runs_is_attached_to_and_what_ended_is_picked_up(
+    bench: Bench, state: str, verbs: list[str], said: str
+) -> None:
+    host = OneHost(state, files=left(bench))
+    _, events, _ = measured(host, bench)
+    assert [verb for verb, _ in host.done] == verbs
+    assert events[0].text == said
+    assert host.done[-1] == ("units", f"dsv32-job-{bench.job(POINT, 1)}.service"), "nobody picks it up again"
+
+
+def test_its_json_is_kept_as_the_client_wrote_it(bench: Bench) -> None:
+    point, _, kept = measured(OneHost(files=left(bench)), bench)
+    assert {name: json.loads(text) for name, text in kept.items()} == {
+        "bench/concurrency-16-seed-1-64-prompts.json": document("disaggregated")
+    }
+    assert point.verdict == "PASS"
+    assert point.results[0].path == "runs/bench/concurrency-16-seed-1-64-prompts.json"
+
+
+def test_counters_are_what_grew_on_all_addresses_of_a_pool(bench: Bench) -> None:
+    point, _, _ = measured(OneHost(files=left(bench)), bench)
+    counters = point.results[0].counters
+    assert counters["prefill"]["queue_seconds"] == 3
+    assert counters["decode"]["queue_seconds"] == 6, "it has an address on each of its two hosts"
+    assert counters["decode"]["queued"] == 128
+
+
+@pytest.mark.parametrize(
+    ("change", "doubt"),
+    [
+        ({"after": {}}, "the counters of prefill-0, decode-0 could not be read"),
+        ({"after": dict.fromkeys(("http://10.77.0.11:8000/metrics",), AFTER)}, "the counters of decode-0"),
+    ],
+)
+def test_an_address_that_did_not_answer_leaves_its_instance_out(
+    bench: Bench, change: dict[str, Any], doubt: str
+) -> None:
+    point, _, _ = measured(OneHost(files={**left(bench), **told_with(bench, **change)}), bench)
+    assert point.doubts[0].startswith(doubt)
+
+
+def told_with(bench: Bench, **change: Any) -> dict[str, str]:
+    told = json.loads(left(bench)["told.json"])
+    return {"told.json": json.dumps({**told, **change})}
+
+
+def test_an_engine_that_started_anew_is_seen_in_its_counters(bench: Bench) -> None:
+    point, _, _ = measured(OneHost(files=left(bench, before=AFTER, after=BEFORE)), bench)
+    assert point.doubts[0] == "prefill-0, decode-0 started anew meanwhile"
+    assert point.verdict == "CANNOT TELL"
+
+
+def test_two_benchmarks_at_once_would_measure_each_other(bench: Bench) -> None:
+    own = f"dsv32-job-{bench.job(POINT, 1)}.service"
+    other = "dsv32-job-bench-0123456789ab.service loaded active running /nvme/env/bin/python"
+    host = OneHost(others=f"{own} loaded active running\n{other}\n", files=left(bench))
+    with pytest.raises(LockedError, match="another benchmark is running"):
+        measured(host, bench)
+    assert host.done == []
+
+
+def test_a_client_that_ends_well_without_a_result_is_told(bench: Bench) -> None:
+    with pytest.raises(LauncherError, match="left no result"):
+        measured(OneHost(files={}), bench)
+
+
+def test_who_does_not_answer_gets_no_load(bench: Bench) -> None:
+    refuse_silent(OneHost(), bench)
+    with pytest.raises(LauncherError, match="service does not answer at"):
+        refuse_silent(OneHost(models={"error": "connection refused"}), bench)
+
+
+def test_a_changed_service_is_another_job(bench: Bench, tmp_path: Path) -> None:
+    """What was measured before a flag changed is not picked up after it."""
+    text = (tmp_path / "inventories/sandbox-dp2.yaml").read_text()
+    (tmp_path / "inventories/sandbox-dp2.yaml").write_text(
+        f"{text}settings: {{decode: {{max-num-seqs: 3}}}}\n"
+    )
+    from launcher.load import load
+
+    wanted = resolve(load(tmp_path / "inventories/sandbox-dp2.yaml"))
+    changed = bench_of(wanted, LOAD, bench.sla, METHOD, target="service", seed=1, repeats=1, salt="run")
+    assert changed.job(POINT, 1) != bench.job(POINT, 1)
+    assert bench.job(POINT, 1) == bench.job(POINT, 1)
