@@ -53,12 +53,13 @@ def asked_of(checks: Iterable[Check], wanted: Wanted, hosts: Iterable[str]) -> t
     for check in checks:
         if not _is_for_fleet(check, wanted):
             continue
+        named = is_template(str((check.ask, check.expect)))
         for name in names:
             host = wanted.wish.inventory.hosts[name]
             if check.pools and not set(check.pools) & _pools_of(name, wanted):
                 continue
             try:
-                found.extend(_for_host(check, host, wanted, values))
+                found.extend(_for_host(check, host, wanted, values, named=named))
             except InputError as error:
                 problems.update(dict.fromkeys(error.problems))
     if problems:
@@ -79,7 +80,10 @@ def _pools_of(host: str, wanted: Wanted) -> set[str]:
     return {name for name, pool in wanted.wish.inventory.pools.items() if host in pool.hosts}
 
 
-def _for_host(check: Check, host: Host, wanted: Wanted, values: Mapping[str, object]) -> Iterator[Asked]:
+def _for_host(
+    check: Check, host: Host, wanted: Wanted, values: Mapping[str, object], *, named: bool
+) -> Iterator[Asked]:
+    """`named`: its question or its expectation holds names; most do not, and hosts are many."""
     deployment = wanted.deployment
     processes = deployment.processes_on(host.name) if deployment else ()
     subjects: tuple[Process | None, ...] = processes if check.each == "process" else (None,)
@@ -88,7 +92,7 @@ def _for_host(check: Check, host: Host, wanted: Wanted, values: Mapping[str, obj
         known = {**values, "host": host, **({"process": process} if process else {})}
         if check.where is not None and not filled(check.where, check, known).strip():
             continue
-        question = filled_question(check, known)
+        question = filled_question(check, known) if named else question_of(check)
         yield Asked(
             check=check,
             host=host.name,
@@ -96,10 +100,16 @@ def _for_host(check: Check, host: Host, wanted: Wanted, values: Mapping[str, obj
             question=question,
             probe=probe_of(question, host, wanted),
             read=filled(check.read, check, known),
-            expect=filled_expectation(check, known),
+            expect=filled_expectation(check, known) if named else check.expect or Expectation(),
             remedy=filled(check.remedy, check, known),
             runs=runs,
         )
+
+
+def question_of(check: Check) -> Question:
+    """Its question as it is written."""
+    assert isinstance(check.ask, Question), "load puts the named one in"
+    return check.ask
 
 
 def filled(text: str, check: Check, values: Mapping[str, object]) -> str:
@@ -115,8 +125,7 @@ def _place(source: str) -> tuple[str, int]:
 
 def filled_question(check: Check, values: Mapping[str, object]) -> Question:
     """Its question with all names filled in."""
-    ask = check.ask
-    assert isinstance(ask, Question), "load puts the named one in"
+    ask = question_of(check)
     return replace(
         ask,
         command=tuple(filled(word, check, values) for word in ask.command),
