@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterable, Iterator
 
 from launcher.cli.words import count, problem_lines
-from launcher.flows.diagnose import Report, Stacks
+from launcher.flows.diagnose import Report
+from launcher.flows.hang import SERVING, Hang
 from launcher.health.diagnose import Cause, Sure
-from launcher.health.stuck import Stuck
 from launcher.model.problem import Problem
 from launcher.model.signature import LogLine
 
@@ -34,9 +34,10 @@ def cause_lines(cause: Cause, *, runbook: str = "") -> Iterator[str]:
     yield from rows("where", [", ".join(dict.fromkeys((line.host, line.unit)))])
     yield from rows("sure", [sure_text(cause)])
     yield from rows("seen", evidence(cause))
-    yield from rows("then", [f"{stamp(e.match.line)}  {short(e.what)}" for e in cause.effects[:EFFECTS]])
-    if len(cause.effects) > EFFECTS:
-        yield f"         and {count(len(cause.effects) - EFFECTS, 'other consequence')}"
+    effects = [e for e in cause.effects if known or e.match not in cause.first_errors]
+    yield from rows("then", [f"{stamp(e.match.line)}  {short(e.what)}" for e in effects[:EFFECTS]])
+    if len(effects) > EFFECTS:
+        yield f"         and {count(len(effects) - EFFECTS, 'other consequence')}"
     yield from rows("not", known.not_this if known else ())
     yield from rows("do", [cause.do])
     yield from rows("more", [runbook] if runbook else [])
@@ -56,6 +57,7 @@ def cause_document(cause: Cause, *, runbook: str) -> dict[str, object]:
         "runbook": runbook,
         "count": cause.count,
         "evidence": [match.line for match in cause.evidence],
+        "first_errors": [] if known else [match.line for match in cause.first_errors],
         "effects": [
             {
                 "what": e.what,
@@ -88,34 +90,36 @@ def _until(version: str) -> str:
 
 
 def evidence(cause: Cause) -> Iterator[str]:
-    """The first line of each log that has it."""
-    for match in cause.evidence[:EVIDENCE]:
-        yield f"{stamp(match.line)}  {short(match.text)}"
+    """The first line of each log that has it; of what nobody knows, the first error of each host."""
+    shown = cause.evidence[:EVIDENCE] if cause.signature else cause.first_errors
+    yield from (f"{stamp(match.line)}  {short(match.text)}" for match in shown)
     if cause.count > min(len(cause.evidence), EVIDENCE):
         yield f"{count(cause.count, 'line')} like it in {count(len(cause.evidence), 'log')}"
 
 
-def stuck_problem(stuck: Stuck, stacks: Stacks | None) -> Problem:
-    """A process that is not ready, and what it does instead."""
-    process = stuck.process
+def hang_problem(hang: Hang) -> Problem:
+    """A process that others wait for, and what it does instead."""
+    stuck, process = hang.stuck, hang.stuck.process
     instance = process.instance
     what = (
         f"{instance} waits for its process on {process.host}, in phase {stuck.phase} for {stuck.for_s:.0f} s"
     )
-    do = f"dsv32-launch logs {instance} --follow"
-    if stuck.late:
+    if stuck.phase == SERVING:
+        what = f"{instance} waits for its process on {process.host}"
+        what += f", and has made no token for {stuck.for_s:.0f} s or longer" if stuck.for_s else ""
+    elif stuck.late:
         what += f", budget {stuck.budget_s} s"
-        do = f"dsv32-launch restart {instance}"
+    do = f"dsv32-launch restart {instance}" if stuck.late else f"dsv32-launch logs {instance} --follow"
     more = ""
-    if stacks:
-        more = "\n".join(stacks.text.splitlines()[:STACK_LINES]) or f"for its stacks: {stacks.how}"
-    why = f"its last line: {short(stuck.last)}" if stuck.last else "its log is empty"
-    return Problem(what, f"{process.host}, unit {process.unit}", why, do, more)
+    if hang.stacks:
+        more = "\n".join(hang.stacks.text.splitlines()[:STACK_LINES]) or f"for its stacks: {hang.stacks.how}"
+    why = f"its last line: {short(stuck.last)}" if stuck.last else "its log says nothing of it"
+    return Problem(what, f"{process.host}, unit {process.unit}", hang.halted or why, do, more)
 
 
 def report_text(report: Report) -> str:
     """All of it, for a file."""
-    problems = [*report.problems, *(stuck_problem(s, found) for s, found in report.stuck)]
+    problems = [*report.problems, *(hang_problem(h) for h in report.hangs)]
     return "\n".join((*causes_lines(report), *problem_lines(problems), verdict(report))) + "\n"
 
 
@@ -133,7 +137,7 @@ def verdict(report: Report) -> str:
         further = "; --since 2h looks further back than each unit's last start" if report.last_start else ""
         return f"nothing wrong; {looked}{further}"
     words = [count(len(causes), "cause")] if causes else []
-    words += [f"{count(len(report.stuck), 'instance')} not ready"] if report.stuck else []
+    words += [f"{count(len(report.hangs), 'instance')} that waits"] if report.hangs else []
     words += [count(len(report.problems), "problem")] if report.problems else []
     return f"{', '.join(words)}; {looked}"
 

@@ -13,6 +13,8 @@ import typer
 from launcher.cli.options import DataDir, InventoryOption, JsonLines, SinceStart, UnitTarget
 from launcher.model.problem import Exit, InputError, Problem
 
+CAUSES = 20
+"""Shown to people; the verdict counts the others."""
 RELEASE = re.compile(r"\d+\.\d+(\.\d+)?")
 
 
@@ -41,7 +43,7 @@ def diagnose(
     Reads the logs of all units and kernels, tells consequences from causes, and looks on the hosts whether it
     is so. Changes nothing.
     """
-    from launcher.cli.diagnosetext import cause_document, cause_lines, stuck_problem, verdict
+    from launcher.cli.diagnosetext import cause_document, cause_lines, hang_problem, verdict
     from launcher.cli.output import choose
     from launcher.flows import diagnose as flow
     from launcher.flows.logs import moment
@@ -70,11 +72,12 @@ def diagnose(
                 version=version,
                 data_dir=data_dir,
             )
-    for n, cause in enumerate(report.diagnosis.causes):
+    causes = report.diagnosis.causes
+    for n, cause in enumerate(causes if json_lines else causes[:CAUSES]):
         runbook = report.runbook(cause)
         text = "\n".join(cause_lines(cause, runbook="" if n else runbook))
         view.result("cause", cause_document(cause, runbook=runbook), text)
-    view.problems((*report.problems, *(stuck_problem(s, found) for s, found in report.stuck)))
+    view.problems((*report.problems, *(hang_problem(h) for h in report.hangs)))
     view.result("diagnosis", {"found": report.found, "lines": report.lines}, verdict(report))
     raise typer.Exit(Exit.HOSTS_FAILED if report.found else Exit.DONE)
 

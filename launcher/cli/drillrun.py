@@ -66,6 +66,8 @@ def stage_of(asked: Asked, view: View) -> Iterator[tuple[Stage, Running]]:
         stack.enter_context(fleet)
         flow.prove(fleet, inventory.hosts, ground, sandbox)
         book = Book(asked, running)
+        if book.begun.exists():  # it was killed, and guards may have given up on what it had broken
+            book.repair()
         stage = Stage(
             fleet, wanted, deployment, ground, running.listen, status_text, book.run, asked.data_dir
         )
@@ -92,7 +94,9 @@ def cases_of(stage: Stage, chosen: Sequence[tuple[Drill, str]]) -> list[Case]:
 
 def one(stage: Stage, case: Case, asked: Asked, running: Running) -> Outcome:
     """One case from what serves to what serves. LauncherError where it does not serve before."""
+    book = Book(asked, running)
     await_settled(stage, within_s=SETTLED_WITHIN_S)
+    book.begun.touch()
     load = SteadyLoad(
         stage.deployment.fronts[0].url,
         stage.deployment.served_name,
@@ -106,7 +110,8 @@ def one(stage: Stage, case: Case, asked: Asked, running: Running) -> Outcome:
     finally:
         flow.mend(stage.ground)
         if not stage.look().serving:
-            Book(asked, running).repair(case)
+            book.repair()
+        book.begun.unlink()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +137,7 @@ class Book:
                 lift()
             return True
 
-        with self._printing(case):
+        with self._printing(case.title):
             doing = Doing(
                 book=book,
                 books=books,
@@ -150,19 +155,24 @@ class Book:
         stop_on_signal()
         return problems[0] if problems else None
 
-    def repair(self, case: Case) -> None:
+    @property
+    def begun(self) -> Path:
+        """There while a case is being done."""
+        return self.asked.directory / "drill.begun"
+
+    def repair(self) -> None:
         """`up`, where a drill has left what does not serve."""
         from launcher.cli.app import app
 
-        words = ["up", self.asked.wanted.wish.inventory.path, "--yes", "-m", f"after drill {case.title}"]
+        words = ["up", self.asked.wanted.wish.inventory.path, "--yes", "-m", "after a drill"]
         words += ["--data-dir", str(self.asked.data_dir)] if self.asked.data_dir else []
-        with self._printing(case):
+        with self._printing("up"):
             app(words, prog_name="dsv32-launch", standalone_mode=False)
         stop_on_signal()
 
     @contextlib.contextmanager
-    def _printing(self, case: Case) -> Iterator[None]:
-        path = self.running.journal.folder / f"{case.title.replace(' ', '-')}.txt"
+    def _printing(self, title: str) -> Iterator[None]:
+        path = self.running.journal.folder / f"{title.replace(' ', '-')}.txt"
         with contextlib.ExitStack() as stack:
             file = stack.enter_context(path.open("a", encoding="utf-8"))
             stack.enter_context(contextlib.redirect_stdout(file))

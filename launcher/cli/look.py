@@ -37,14 +37,14 @@ def status(
     from launcher.cli.context import connected, deployment_of, read_wanted
     from launcher.cli.output import choose
     from launcher.flows import status as flow
-    from launcher.flows.drained import respecting
+    from launcher.flows.drained import as_it_is
 
     view = choose(json_lines=json_lines)
     wanted = read_wanted(inventory, data_dir)
     deployment_of(wanted)
     with connected(wanted) as fleet:
         while True:
-            now = flow.status(fleet, wanted, deployment_of(respecting(fleet, wanted)))
+            now = flow.status(fleet, wanted, deployment_of(as_it_is(fleet, wanted)))
             view.status(now)
             if not watch:
                 break

@@ -57,7 +57,8 @@ def plan(
                 if planned:
                     refused = refused_remark(red_hosts(fleet, wanted, planned, data_dir))
     remark = remark_of(wanted, data_dir) if planned else ""
-    view.plan(planned, title=title(wanted), remark=remarks(remark, refused, drained_lines(here)))
+    told = remarks(remark, refused, drained_lines(here), unfinished_line(planned))
+    view.plan(planned, title=title(wanted), remark=told)
     if offline:
         view.offline(here)
     if out:
@@ -109,7 +110,8 @@ def up(
 
             def approve(planned: Plan) -> bool:
                 remark = remark_of(wanted, data_dir) if planned else ""
-                view.plan(planned, title=title(wanted), remark=remarks(remark, drained_lines(wanted)))
+                told = remarks(remark, drained_lines(wanted), unfinished_line(planned))
+                view.plan(planned, title=title(wanted), remark=told)
                 if saved_plan is not None:
                     refuse_if_moved(saved_plan, planned, path=str(saved))
                 if planned:
@@ -198,6 +200,17 @@ def remark_of(wanted: Wanted, data_dir: Path | None) -> str:
 def drained_lines(wanted: Wanted) -> str:
     """What is drained, a line each."""
     return "\n".join(str(drained) for drained in (wanted.deployment.drained if wanted.deployment else ()))
+
+
+def unfinished_line(planned: Plan) -> str:
+    """A run that has begun to make these hosts another revision, and has not ended."""
+    from launcher.model.revision import unfinished
+
+    entry = unfinished(planned.remembered.values())
+    if entry is None:
+        return ""
+    to = f"run {entry.run} of {entry.who} to revision {entry.revision} has not ended"
+    return f"{to}: if nobody is at it, give its command again, or dsv32-launch rollback"
 
 
 def remarks(*texts: str) -> str:

@@ -109,7 +109,9 @@ def entrance_lines(status: Status) -> Iterator[str]:
         if r.note:
             yield f"        {r.note}"
     for f in status.fronts:
-        yield f"front   {f.host}  {f.active}  {f.url} {'answers' if f.answers else 'does not answer'}"
+        answers = "answers" if f.answers else "does not answer"
+        has = {True: ", has the address", False: ", stands by", None: ""}[f.holds]
+        yield f"front   {f.host}  {f.active}  {f.url} {answers}{has}"
     yield from (str(drained) for drained in status.drained)
 
 

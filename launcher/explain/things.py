@@ -48,7 +48,14 @@ def _router_topics(subject: str, known: Known) -> Iterator[Topic]:
         for front in deployment.fronts if deployment else ():
             port = port_fact(Listener(front, front.endpoint), known)
             url = dataclasses.replace(port, name="url", value=front.url, of=(front.host,))
-            yield Topic(f"front on {front.host}, {front.unit}", (url,))
+            moves = Fact(
+                "does",
+                "address",
+                f"{front.settings.address} moves between the hosts that route (keepalived); {front.host} is "
+                f"number {front.place + 1} to take it where none has it",
+            )
+            facts = (url, moves) if front.shared else (url,)
+            yield Topic(f"front on {front.host}, {front.unit}", facts)
 
 
 def _host_topics(subject: str, known: Known) -> Iterator[Topic]:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
 
+from launcher.flows.hang import Hang, hangs, stalled
 from launcher.flows.logs import COLOURS
 from launcher.flows.runbook import command_for
-from launcher.flows.status import DEAD, status
+from launcher.flows.status import DEAD, Status, status
 from launcher.flows.targets import Unit, units_of
 from launcher.health.diagnose import Cause, Diagnosis, confirmation, confirmed, diagnose
 from launcher.health.errors import Line, last_start, systemd_pid
 from launcher.health.hands import Hands, look_within_s
 from launcher.health.matches import version_told
 from launcher.health.state import ProcessState
-from launcher.health.stuck import Stuck, find_stuck
+from launcher.health.stuck import find_stuck
 from launcher.load.data import Data, roots_of
 from launcher.load.engines import read_engines
 from launcher.load.logs import lines_of, read_logs
@@ -52,24 +53,7 @@ KERNEL_FIELDS = (
 GUARD_BEFORE_S = 2.0
 CONFIRMED_AT_MOST = 5
 CONFIRM_WITHIN_S = 15
-STACKS_WITHIN_S = 60
-# every process of a unit; py-spy stops each for a moment only (--nonblocking: not even that)
-STACKS = """
-spy=$2; [ -x "$spy" ] || spy=$(command -v py-spy) || exit 127
-group=$(systemctl show -p ControlGroup --value "$1")
-for pid in $(head -n 24 "/sys/fs/cgroup$group/cgroup.procs"); do
-    timeout 10 "$spy" dump --nonblocking --pid "$pid" || true
-done 2>&1 | head -c 60000
-"""
 NO_SUCH_PROGRAM = 127
-
-
-@dataclass(frozen=True, slots=True)
-class Stacks:
-    """What py-spy showed of a process, or how to get it."""
-
-    text: str
-    how: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +64,7 @@ class Report:
     lines: int
     problems: tuple[Problem, ...] = ()
     """Hosts that did not answer, and processes that are down and do not say why."""
-    stuck: tuple[tuple[Stuck, Stacks | None], ...] = ()
+    hangs: tuple[Hang, ...] = ()
     last_start: bool = False
     """Nothing older than each unit's last start was looked at."""
     runbooks: Mapping[str, Runbook] = field(default_factory=dict)
@@ -89,7 +73,7 @@ class Report:
     @property
     def found(self) -> bool:
         """Is anything wrong?"""
-        return bool(self.problems or self.stuck or self.diagnosis.causes)
+        return bool(self.problems or self.hangs or self.diagnosis.causes)
 
     def runbook(self, cause: Cause) -> str:
         """The command that runs the cause's runbook; empty where there is none."""
@@ -148,12 +132,16 @@ def of_hosts(
     found = diagnose(lines, knowledge, engine, version=version)
     found = replace(found, causes=ask_to_confirm(fleet, found.causes, wanted.wish.inventory.hosts))
     told = {key: [Line(x.time_s, x.text) for x in log] for key, log in logs.items()}
-    waiting = find_stuck(deployment, processes, told, engine, time.time())
+    now_s = time.time()
+    waiting = (
+        *find_stuck(deployment, processes, told, engine, now_s),
+        *stalled(deployment, processes, found, now_s),
+    )
     return Report(
         found,
         len(lines),
-        (*silent, *unexplained(processes, found)),
-        tuple((s, stacks(fleet, s, deployment) if s.late else None) for s in waiting),
+        (*silent, *unexplained(down(now, own), found)),
+        hangs(fleet, deployment, processes, waiting),
         last_start=not since_s,
         runbooks=runbooks_by_signature(data) if found.causes else {},
     )
@@ -248,35 +236,47 @@ def with_answer(cause: Cause, answer: Facts | Problem | None, probe: Probe) -> C
     return confirmed(cause, found=bool(question[1].search(told["stdout"] + told["stderr"])))
 
 
-def unexplained(processes: Iterable[ProcessState], found: Diagnosis) -> tuple[Problem, ...]:
-    """Processes that are down, in instances of which no line says why."""
+@dataclass(frozen=True, slots=True)
+class Down:
+    """A unit that does not run."""
+
+    owner: str
+    host: str
+    unit: str
+    active: str
+    why: str
+    """The first error of its log, or what it waits for; empty where nothing is said."""
+
+
+def down(now: Status, own: Collection[tuple[str, str]]) -> tuple[Down, ...]:
+    """Of these hosts' units, those that do not run: processes, routers, fronts."""
+    units = (
+        *(Down(p.instance, p.host, p.unit, p.active, p.note or waits(p)) for p in now.processes),
+        *(Down("router", r.host, r.unit, r.active, r.note) for r in now.routers),
+        *(Down("front", f.host, f.unit, f.active, "") for f in now.fronts),
+    )
+    engines = {(p.host, p.unit) for p in now.processes}
+    # an engine is long on its way; what else is not up is started again and again
+    bad = {True: (*DEAD, "unknown"), False: (*DEAD, "unknown", "activating")}
+    return tuple(u for u in units if (u.host, u.unit) in own and u.active in bad[(u.host, u.unit) in engines])
+
+
+def unexplained(units: Iterable[Down], found: Diagnosis) -> tuple[Problem, ...]:
+    """Those that are down, where no line of what they belong to says why."""
     told = {match.line.instance for cause in found.causes for match in cause.evidence}
     told |= {effect.match.line.instance for cause in found.causes for effect in cause.effects}
     return tuple(
         Problem(
-            f"{p.instance} on {p.host} is {p.active}, and no line of its log is known to say why",
-            where=f"{p.host}, unit {p.unit}",
-            why=p.note or waits(p) or "its log since its last start is empty",
-            do=f"dsv32-launch logs {p.instance}",
+            f"{u.owner} on {u.host} is {u.active}, and no line of its log is known to say why",
+            where=f"{u.host}, unit {u.unit}",
+            why=u.why or "its log since its last start is empty",
+            do=f"dsv32-launch logs {u.owner}",
         )
-        for p in processes
-        if p.active in (*DEAD, "unknown") and p.instance not in told
+        for u in units
+        if u.owner not in told
     )
 
 
 def waits(process: ProcessState) -> str:
     """What the guard of a process says that it waits for; empty where it says nothing."""
     return f"its guard waits for {process.guard.waits}" if process.guard and process.guard.waits else ""
-
-
-def stacks(fleet: Hands, late: Stuck, deployment: Deployment) -> Stacks:
-    """What each Python process of a unit does at this moment, if there is py-spy."""
-    host, unit = late.process.host, late.process.unit
-    spy = f"{deployment.environment_path}/bin/py-spy"
-    probe = Probe("command", (("sh", "-c", STACKS, "sh", unit, spy), STACKS_WITHIN_S))
-    answer = fleet.ask({host: (probe,)}, within_s=look_within_s + STACKS_WITHIN_S)[host]
-    told = answer[probe] if isinstance(answer, Facts) else None
-    if told and not isinstance(told, Unknown) and told["exit"] == 0 and told["stdout"].strip():
-        return Stacks(told["stdout"])
-    how = f"put py-spy onto {host}, then: py-spy dump --pid $(systemctl show -p MainPID --value {unit})"
-    return Stacks("", how)

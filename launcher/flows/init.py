@@ -141,6 +141,7 @@ def _tail() -> Iterator[str]:
     yield "#   decode: {max-num-seqs: 256}"
     yield "# environment:"
     yield "#   all: {UCX_LOG_LEVEL: info}"
+    yield "# front: {address: 10.0.0.50/24} # users come to it; keepalived moves it between hosts that route"
     yield "# secrets: # where each comes from, never the value: env:NAME, file:PATH (0600) or command:WORDS"
     yield '#   api_key: "env:DSV32_API_KEY"'
     yield ""

@@ -80,6 +80,16 @@ class Cause:
         return "error" if "error" in told else "warning"
 
     @property
+    def first_errors(self) -> tuple[Match, ...]:
+        """Of each host the first line that nothing is known of, in the order of time."""
+        seen = sorted((*self.evidence, *(effect.match for effect in self.effects)), key=began_s)
+        found: dict[str, Match] = {}
+        for match in seen:
+            if match.signature is None:
+                found.setdefault(match.line.host, match)
+        return tuple(found.values())
+
+    @property
     def matches(self) -> tuple[Match, ...]:
         """The earliest line, and the earliest of everything that came of it."""
         return (self.first, *(effect.match for effect in self.effects))
@@ -174,7 +184,7 @@ def explains(cause: Match, effect: Match, hosts: Mapping[str, tuple[str, ...]]) 
     of, within_s = allowed(effect.signature)
     known = cause.signature
     named = {ANY} if known is None else {known.id, known.topic}
-    if known and known.role == "cause" and known.severity == "error":
+    if known and known.role == "cause" and known.severity == "error" and known.spreads:
         named.add(ANY)
     if not named & set(of):
         return False
@@ -233,10 +243,13 @@ def sureness(match: Match, version: str) -> Sure:
     return "depends" if not version and (signature.since or signature.until) else "matched"
 
 
-def rank(cause: Cause) -> tuple[int, float]:
-    """Errors that are known, those that are not, consequences alone, warnings; each by time."""
+def rank(cause: Cause) -> tuple[int, bool, float]:
+    """Errors that are known, those that are not, consequences alone, warnings; each by time, what others may
+    come of first.
+    """
     order = {"unknown": 1, "consequence": 2}.get(cause.sure, 0)
-    return (3 if cause.severity == "warning" else order, cause.first.began_s)
+    alone = cause.signature is not None and not cause.signature.spreads
+    return (3 if cause.severity == "warning" else order, alone, cause.first.began_s)
 
 
 def said(match: Match) -> str:

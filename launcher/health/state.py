@@ -98,7 +98,9 @@ class FrontState:
     active: str
     url: str
     answers: bool
-    """Asked for the router's readiness, it passes on a good answer."""
+    """Asked for the router's readiness, it passes on a good answer, also at the address that fronts share."""
+    holds: bool | None = None
+    """Its host has that address now; None where there is none, or it did not answer."""
 
     @property
     def up(self) -> bool:
@@ -131,7 +133,13 @@ def router_pages(router: RouterProcess) -> tuple[str, str]:
 
 def front_questions(front: Front, kind: RouterKind) -> tuple[Probe, ...]:
     """All that one look at a front asks its host."""
-    return (Probe("unit", (front.unit,)), get(front.own_url + kind.ready_path))
+    shared = (get(front.url + kind.ready_path), holder(front)) if front.shared else ()
+    return (Probe("unit", (front.unit,)), get(front.own_url + kind.ready_path), *shared)
+
+
+def holder(front: Front) -> Probe:
+    """Asks a host whether it has the address that fronts share."""
+    return Probe("command", (("ip", "-o", "address", "show", "to", front.shared), answer_within_s))
 
 
 def api_urls(process: Process) -> tuple[str, ...]:
@@ -222,9 +230,19 @@ def router_state(router: RouterProcess, facts: Facts, kind: RouterKind) -> Route
 
 def front_state(front: Front, facts: Facts, kind: RouterKind) -> FrontState:
     """What the answers say about a front."""
-    unit, page = (facts[question] for question in front_questions(front, kind))
+    unit, own, *shared = (facts[question] for question in front_questions(front, kind))
     active = "unknown" if isinstance(unit, Unknown) else unit["active"]
-    return FrontState(front.host, front.unit, active, front.url, answers=status(page) == 200)
+    # another certificate than the launcher trusts says nothing against it
+    pages = [own, *(shared[:1] if not front.settings.certificate else ())]
+    told = shared[1] if shared else None
+    return FrontState(
+        front.host,
+        front.unit,
+        active,
+        front.url,
+        answers=all(status(page) == 200 for page in pages),
+        holds=bool(told["stdout"].strip()) if isinstance(told, dict) else None,
+    )
 
 
 def healthy_of_all(answer: Any) -> Mapping[str, tuple[int, int]]:

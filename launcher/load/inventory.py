@@ -7,6 +7,7 @@ from collections.abc import Callable
 from launcher.load.collect import Collector
 from launcher.load.document import Document
 from launcher.load.form import InventoryFile
+from launcher.load.front import address_problems
 from launcher.load.hosts import read_hosts
 from launcher.load.pools import read_pools
 from launcher.load.rules import file_problems
@@ -29,6 +30,7 @@ def make_inventory(
     problems.keep(file_problems(file, document))
     hosts = read_hosts(file, document, host_name=host_name, problems=problems)
     pools = read_pools(file, document, hosts=hosts, layout=layout, problems=problems)
+    problems.keep(address_problems(file, document, hosts or {}, pools))
     return Inventory(
         cluster=file.cluster,
         stack=file.stack,

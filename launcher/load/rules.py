@@ -8,6 +8,7 @@ from pathlib import Path
 
 from launcher.load.document import Document
 from launcher.load.form import InventoryFile
+from launcher.load.front import secret_problems
 from launcher.load.schema import near
 from launcher.load.secrets import source_problems
 from launcher.load.wording import count
@@ -33,10 +34,7 @@ def file_problems(file: InventoryFile, document: Document) -> Iterator[Problem]:
     yield from _ssh_problems(file, document)
     yield from name_problems(file.settings.values(), file.environment.values())
     yield from source_problems(file.secrets)
-    for key, name in (("api_key", file.front.api_key), ("certificate", file.front.certificate)):
-        if name and name not in file.secrets:
-            what = f"front.{key} names the secret `{name}`, which `secrets` does not have"
-            yield Problem(what, where=document.place(("front", key)), do=near(name, file.secrets))
+    yield from secret_problems(file, document)
     yield from accept_problems(file.accept)
 
 

@@ -161,17 +161,33 @@ class Front:
     unit: str
     endpoint: Endpoint
     settings: FrontSettings
+    others: tuple[str, ...] = ()
+    """Addresses of the other hosts that have one."""
+    place: int = 0
+    """Among the hosts that route: the first takes the shared address where none has it yet."""
+
+    @property
+    def shared(self) -> str:
+        """The address that moves between the hosts that route, without its prefix; empty: there is none."""
+        return self.settings.address.partition("/")[0]
+
+    @property
+    def group(self) -> int:
+        """VRRP's name for the shared address, 1 to 255: by its last number, so that two fleets of one network
+        have two."""
+        return int(self.shared.rpartition(".")[2]) % 255 + 1
 
     @property
     def url(self) -> str:
         """Where users come in."""
-        url = self.endpoint.urls()[0]
-        return url.replace("http:", "https:", 1) if self.settings.certificate else url
+        scheme = "https" if self.settings.certificate else "http"
+        return f"{scheme}://{self.shared or self.endpoint.address}:{self.endpoint.port}"
 
     @property
     def own_url(self) -> str:
         """Where it is asked from its own host, without key and TLS."""
-        return f"http://127.0.0.1:{self.endpoint.port}" if self.settings.closed else self.url
+        address = "127.0.0.1" if self.settings.closed else self.endpoint.address
+        return f"http://{address}:{self.endpoint.port}"
 
 
 @dataclass(frozen=True, slots=True)

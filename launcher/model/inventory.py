@@ -84,6 +84,9 @@ class FrontSettings:
     """Name of the secret that users must send, as `Authorization: Bearer KEY`; empty: none is asked for."""
     certificate: str = ""
     """Name of the secret with certificate chain and private key in PEM, in this order; empty: no TLS."""
+    address: str = ""
+    """With its prefix, `10.0.0.50/24`: one of the hosts that route has it, and another one takes it over
+    (keepalived). Empty: users come to each of these hosts at its own."""
 
     @property
     def closed(self) -> bool:

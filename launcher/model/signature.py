@@ -72,6 +72,8 @@ class Signature:
     """A regular expression of a later line in the same log that says it has passed: then it means nothing."""
     times: Annotated[int, Ge(1)] = 1
     """So many lines of one log, or it means nothing."""
+    spreads: bool = True
+    """Others may come of it. False: answers suffer, and nothing dies of it."""
     running: bool = False
     """It counts only where something of ours ran on the host before: a boot is no failure by itself."""
     role: Literal["cause", "consequence"] = "cause"

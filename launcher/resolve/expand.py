@@ -193,8 +193,9 @@ def _subjects(step: RoleStep, host: Host, deployment: Deployment | None) -> Iter
         yield Subject(host)
     elif deployment and step.each == "process":
         yield from (Subject(host, process=p) for p in deployment.processes_on(host.name))
-    elif deployment and step.each == "front":
-        yield from (Subject(host, front=f) for f in deployment.fronts if f.host == host.name)
+    elif deployment and step.each in ("front", "address"):
+        fronts = (f for f in deployment.fronts if f.host == host.name)
+        yield from (Subject(host, front=f) for f in fronts if f.shared or step.each == "front")
     elif deployment:
         routers = tuple(r for r in deployment.routers if r.host == host.name)
         each = ((routers,) if routers else ()) if _slot_of(step.kind) else ((r,) for r in routers)

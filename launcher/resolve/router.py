@@ -41,8 +41,15 @@ def router_processes(
 
 def front(host: Host, layout: RouterLayout, serving: Serving) -> Front:
     """The front of one host."""
-    endpoint = front_endpoint(host, layout)
-    return Front(host.name, "dsv32-front.service", endpoint, serving.inventory.front)
+    inventory, routing = serving.inventory, serving.inventory.pools["router"].hosts
+    return Front(
+        host.name,
+        "dsv32-front.service",
+        front_endpoint(host, layout),
+        inventory.front,
+        others=tuple(inventory.hosts[name].address for name in routing if name != host.name),
+        place=routing.index(host.name),
+    )
 
 
 def _listening(host: Host, layout: RouterLayout, slot: Slot) -> dict[str, Setting]:

@@ -77,6 +77,7 @@ for unit in /sys/fs/cgroup/system.slice/dsv32-*.service; do
 done
 rm -rf {DROP_INS}
 systemctl daemon-reload
+systemctl start $(systemctl list-unit-files --no-legend --state=enabled 'dsv32-*' | cut -d ' ' -f 1)
 """
 
 
@@ -116,7 +117,7 @@ def stand_in(host: SandboxHost, programs: Mapping[str, Mapping[str, str]], files
 
 
 def mend_inside(host: SandboxHost) -> None:
-    """Take away all of the above, and let processes that were stopped go on."""
+    """Take away all of the above, let processes that were stopped go on, and start what a boot would."""
     host.exec("sh", "-c", MEND)
 
 

@@ -59,21 +59,29 @@ def test_a_process_that_somebody_ended(stubs: StubFleet, how: str, first: str) -
 
 
 def test_a_process_that_hangs_in_silence_is_named(stubs: StubFleet) -> None:
-    """Nothing died, no line says anything; it only does not answer."""
+    """Nothing died, no line says anything; it only does not answer. What was stopped has its stacks taken."""
     stubs.serve()
+    leave_unguarded(stubs)
     said(stubs.host("h03"), f"systemctl kill --signal=STOP {UNIT}")
     try:
+        blind = stubs.run("diagnose", "--json")
+        spy = (
+            "printf '#!/bin/sh\\necho stacks of $4\\n' >/usr/local/bin/py-spy; chmod +x /usr/local/bin/py-spy"
+        )
+        said(stubs.host("h03"), spy)
         done = stubs.run("diagnose", "--json")
     finally:
-        said(stubs.host("h03"), f"systemctl kill --signal=CONT {UNIT}")
-    assert done.code == 1
+        said(stubs.host("h03"), f"rm -f /usr/local/bin/py-spy; systemctl kill --signal=CONT {UNIT}")
+    assert (blind.code, done.code) == (1, 1)
     (hang,) = done.problems
     assert hang["where"] == f"h03, unit {UNIT}.service"
-    assert hang["what"].startswith("decode-0 waits for its process on h03")
-    assert hang["do"] in (
-        "dsv32-launch logs decode-0 --follow",
-        "dsv32-launch restart decode-0",
-    )
+    assert hang["what"].startswith("decode-0 waits for its process on h03, in phase ")
+    pid = said(stubs.host("h03"), f"systemctl show -p MainPID --value {UNIT}").strip()
+    assert f"process {pid} (" in hang["why"]
+    assert "was stopped by a signal" in hang["why"]
+    assert f"stacks of {pid}" in hang["more"]
+    assert "no py-spy in PATH on h03" in blind.problems[0]["more"]
+    assert hang["do"] in ("dsv32-launch logs decode-0 --follow", "dsv32-launch restart decode-0")
     stubs.serve()
 
 

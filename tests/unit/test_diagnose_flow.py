@@ -11,12 +11,14 @@ from samples import sample
 from typer.testing import CliRunner
 
 from launcher.cli.app import app
-from launcher.cli.diagnosetext import cause_lines, stuck_problem
-from launcher.flows.diagnose import Stacks, ask_to_confirm, of_files, stacks, unexplained
+from launcher.cli.diagnosetext import cause_lines, hang_problem
+from launcher.flows.diagnose import ask_to_confirm, down, of_files, unexplained
+from launcher.flows.hang import Halt, Hang, Stacks, halt_in, hangs, stacks, stalled
+from launcher.flows.status import Status
 from launcher.health.diagnose import Diagnosis, diagnose
 from launcher.health.errors import Line
 from launcher.health.matches import version_told
-from launcher.health.state import ProcessState
+from launcher.health.state import FrontState, ProcessState
 from launcher.health.stuck import Stuck, find_stuck
 from launcher.load.data import Data, shipped
 from launcher.load.signatures import read_log_knowledge
@@ -90,9 +92,11 @@ def test_the_process_that_the_others_wait_for_is_named(deployed: tuple[Deploymen
     early, late = found(1500.0), found(1020.0 + 1801)
     assert (early.process.host, early.phase, early.late) == (slow, "weights", False)
     assert (late.process.host, late.late, late.budget_s) == (slow, True, 1800)
-    assert stuck_problem(early, None).do == "dsv32-launch logs decode-0 --follow"
-    assert "budget 1800 s" in stuck_problem(late, Stacks("", "py-spy")).what
-    assert "for its stacks: py-spy" in stuck_problem(late, Stacks("", "py-spy")).more
+    assert hang_problem(Hang(early)).do == "dsv32-launch logs decode-0 --follow"
+    told = hang_problem(Hang(late, stacks=Stacks("", "py-spy")))
+    assert told.do == "dsv32-launch restart decode-0"
+    assert "budget 1800 s" in told.what
+    assert "for its stacks: py-spy" in told.more
 
 
 def test_nothing_is_stuck_when_all_answer_or_one_is_dead(deployed: tuple[Deployment, Engine]) -> None:
@@ -105,9 +109,73 @@ def test_stacks_are_taken_where_there_is_py_spy_and_else_it_is_said_how(
     deployed: tuple[Deployment, Engine],
 ) -> None:
     deployment, _ = deployed
-    stuck = Stuck(deployment.instances[0].processes[0], "weights", 1, 1, True, "")
-    assert stacks(OneAnswer(0, "Thread 1 (idle)"), stuck, deployment) == Stacks("Thread 1 (idle)")
-    assert "py-spy dump --pid" in stacks(OneAnswer(127, ""), stuck, deployment).how
+    process = deployment.instances[0].processes[0]
+    assert stacks(OneAnswer(0, "Thread 1 (idle)"), process, deployment) == Stacks("Thread 1 (idle)")
+    how = stacks(OneAnswer(127, ""), process, deployment).how
+    assert "py-spy dump --pid" in how
+    assert f"{deployment.environment_path}/bin/py-spy" in how, "it is said where it was looked for"
+
+
+PS = """
+   4711 S do_epoll_wait /nvme/environments/x/bin/python /nvme/environments/x/bin/vllm serve
+   4722 D filemap_read VLLM::EngineCore_DP1
+   4733 {state} do_signal_stop VLLM::Worker_DP1_EP1
+"""
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ("T", "process 4733 (VLLM::Worker_DP1_EP1) was stopped by a signal: kill -CONT 4733 lets it go on"),
+        ("S", "process 4722 (VLLM::EngineCore_DP1) waits in the kernel: filemap_read"),
+    ],
+)
+def test_a_process_that_cannot_go_on_is_named(state: str, told: str) -> None:
+    assert halt_in(PS.format(state=state)) == Halt(told, state == "T")
+    assert halt_in("") is None
+
+
+class OneHalted(OneAnswer):
+    """A fleet of which one host has a process that was stopped."""
+
+    def ask(
+        self, questions: Mapping[str, Sequence[Probe]], *, within_s: float
+    ) -> Mapping[str, Facts | Problem]:
+        answers = dict(super().ask(questions, within_s=within_s))
+        running = {
+            "exit": 0,
+            "stdout": PS.format(state="S").replace(" D ", " S "),
+            "stderr": "",
+            "seconds": 0.1,
+        }
+        for host in questions.keys() - {"gpu06"}:
+            answers[host] = Facts(host, dict.fromkeys(questions[host], running))
+        return answers
+
+
+def test_an_engine_that_answers_and_makes_no_token_waits_for_the_process_that_is_halted(
+    deployed: tuple[Deployment, Engine],
+) -> None:
+    """Its leader says so in its log, and is not where to look."""
+    deployment, engine = deployed
+    signature = next(s for s in KNOWN.signatures if s.id == "engine-stalled")
+    leader, peer = deployment.instance("decode-0").hosts
+    lines = [
+        LogLine(leader, "dsv32-decode-0", 1000.0 + 10 * n, signature.samples[0], "decode-0") for n in range(4)
+    ]
+    found = diagnose(lines, KNOWN, engine)
+    (stuck,) = stalled(deployment, states(deployment, healthy=True), found, 1100.0)
+    assert (stuck.process.host, stuck.for_s) == (leader, 100.0)
+    fleet = OneHalted(0, PS.format(state="T"))
+    up = states(deployment, healthy=True)
+    (hang,) = hangs(fleet, deployment, up, [stuck])
+    assert (peer, hang.stuck.process.host) == ("gpu06", "gpu06")
+    assert "decode-0 waits for its process on gpu06, and has made no token" in hang_problem(hang).what
+    assert hang_problem(hang).why.startswith("process 4733")
+    (idle,) = hangs(fleet, deployment, up, [])
+    assert hang_problem(idle).what == "decode-0 waits for its process on gpu06"
+    assert hangs(OneAnswer(0, PS.format(state="S")), deployment, up, []) == (), "a moment in the kernel"
+    assert stalled(deployment, states(deployment, healthy=False), found, 1100.0) == ()
 
 
 def test_a_cause_is_confirmed_on_its_host(deployed: tuple[Deployment, Engine]) -> None:
@@ -124,11 +192,17 @@ def test_a_cause_is_confirmed_on_its_host(deployed: tuple[Deployment, Engine]) -
 
 def test_a_dead_process_of_which_no_line_is_known_is_told(deployed: tuple[Deployment, Engine]) -> None:
     deployment, engine = deployed
-    down = states(deployment, healthy=None, active="failed")[:1]
-    (told,) = unexplained(down, Diagnosis(()))
-    assert told.do == f"dsv32-launch logs {down[0].instance}"
-    line = LogLine(down[0].host, "x", 1.0, "ValueError: who knows", down[0].instance)
-    assert unexplained(down, diagnose([line], KNOWN, engine)) == ()
+    dead = states(deployment, healthy=None, active="failed")[0]
+    front = FrontState("h1", "dsv32-front.service", "activating", "http://h1:8080", answers=False)
+    now = Status("prod", (dead,), (), (front,))
+    found = down(now, {(dead.host, dead.unit), (front.host, front.unit)})
+    told = unexplained(found, Diagnosis(()))
+    assert [p.do for p in told] == [f"dsv32-launch logs {dead.instance}", "dsv32-launch logs front"]
+    line = LogLine(dead.host, "x", 1.0, "ValueError: who knows", dead.instance)
+    assert [p.where for p in unexplained(found, diagnose([line], KNOWN, engine))] == [
+        "h1, unit dsv32-front.service"
+    ]
+    assert down(now, ()) == ()
 
 
 def test_between_hosts_seconds_do_not_tell_which_came_first(deployed: tuple[Deployment, Engine]) -> None:
@@ -142,6 +216,25 @@ def test_between_hosts_seconds_do_not_tell_which_came_first(deployed: tuple[Depl
     assert "clocks may differ: h2" in "\n".join(cause_lines(first))
     apart = [two[0], LogLine("h2", "dsv32-decode-0", 140.0, two[1].text, "decode-0")]
     assert diagnose(apart, KNOWN, engine).causes[0].close == ()
+
+
+def test_of_what_nobody_knows_the_first_error_of_each_host_is_shown_in_time_order(
+    deployed: tuple[Deployment, Engine],
+) -> None:
+    _, engine = deployed
+    said = [
+        ("h3", 102, "FluxError: 7"),
+        ("h1", 104, "ValueError: late"),
+        ("h3", 103, "FluxError: more of it"),
+    ]
+    lines = [LogLine(host, "dsv32-decode-0", time_s, text, "decode-0") for host, time_s, text in said]
+    (cause,) = diagnose(
+        [*lines, LogLine("h2", "dsv32-decode-0", 90, "OddError: x", "decode-0")], KNOWN, engine
+    ).causes
+    assert [m.text for m in cause.first_errors] == ["OddError: x", "FluxError: 7", "ValueError: late"]
+    shown = [line for line in cause_lines(cause) if "Error" in line]
+    assert [line.split()[-3:][0] for line in shown[1:4]] == ["h2", "h3", "h1"]
+    assert sum("OddError" in line for line in shown) == 2, "in the title, and as the first"
 
 
 def test_the_release_is_read_from_the_log_where_it_is_told() -> None:
