@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -14,10 +15,15 @@ from launcher.cli.options import DataDir, InventoryArgument, JsonLines, Limit, V
 from launcher.model.problem import Exit, InputError, Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from launcher.cli.output import View
+    from launcher.cli.running import Running
     from launcher.flows.targets import Limit as Limited
     from launcher.model.plan import Plan
+    from launcher.model.revision import Entry
     from launcher.model.wish import Wanted
+    from launcher.remote.fleet import Fleet
 
 
 def plan(
@@ -124,7 +130,8 @@ def up(
 
             with connected(wanted, over=connections, run_id=run.id, why=why, lock=limited.hosts) as fleet:
                 wanted = respecting(fleet, wanted)
-                result = flow.up(fleet, wanted, limited, approve, run.told(interrupt))
+                kept = keeper(fleet, wanted, run)
+                result = flow.up(fleet, wanted, limited, approve, run.told(interrupt), kept)
             run.ended(result.exit_code, result.problems)
     view.findings(result.findings)
     view.problems(result.problems)
@@ -132,6 +139,17 @@ def up(
         view.say(f"{result.outcome.done} of {result.outcome.planned} changes made")
         view.say(f"next: {result.outcome.next_command}" + (f" --data-dir {data_dir}" if data_dir else ""))
     raise typer.Exit(result.exit_code)
+
+
+def keeper(fleet: Fleet, wanted: Wanted, run: Running) -> Callable[[Entry], Wanted]:
+    """Reads what was wanted before, into the run's folder."""
+    from launcher.flows.revisions import wanted_of
+
+    def kept(entry: Entry) -> Wanted:
+        folder = run.journal.folder / entry.revision
+        return wanted_of(fleet, entry, wanted.wish, folder, environment=os.environ)
+
+    return kept
 
 
 def down(
