@@ -17,7 +17,8 @@ from launcher.flows import drain, revisions
 from launcher.flows.plan import plan
 from launcher.flows.rollout import Manner, rollout
 from launcher.flows.run import Run
-from launcher.flows.up import Result
+from launcher.flows.targets import limit_to
+from launcher.flows.up import Result, up
 from launcher.health import canary
 from launcher.load import load
 from launcher.model.plan import Op
@@ -200,13 +201,13 @@ def test_what_fails_when_users_are_there_already_stays_away(before: Wanted, afte
 @pytest.mark.parametrize("back", [False, True], ids=["on", "back"])
 def test_killed_at_any_op_and_given_again(before: Wanted, after: Wanted, back: bool) -> None:
     """The same command ends it, and a rollback undoes it, without a moment in which nothing serves."""
-    up = fleet_with(before)
-    up.log.clear()
-    whole = deepcopy(up)
+    start = fleet_with(before)
+    start.log.clear()
+    whole = deepcopy(start)
     moved(whole, before, after)
     ops = sum(1 for _, what in whole.log if what != "ask")
     for number in range(1 + back, ops, EVERY):
-        fleet = deepcopy(up)
+        fleet = deepcopy(start)
         fleet.ops_left = number
         with pytest.raises(Killed):
             moved(fleet, before, after)
@@ -258,3 +259,29 @@ def test_one_after_the_other_where_they_can_serve_together(before: Wanted, tmp_p
 
 def drains(fleet: Watched) -> list[str]:
     return [what for _, what in fleet.told if what.startswith("drained")]
+
+
+def test_up_goes_from_another_release_the_same_way(before: Wanted, after: Wanted) -> None:
+    """From where a move ended, or was killed; what ran before is read from what hosts remember."""
+    start = fleet_with(before)
+    start.log.clear()
+    whole = deepcopy(start)
+    moved(whole, before, after, name="20261129T180000Z-upgrade")
+    ops = sum(1 for _, what in whole.log if what != "ask")
+    run = Run(
+        "20261129T190000Z-up", quiet, lambda *_: "", lambda: False, "ana", "2026-11-29T19:00:00Z", "why"
+    )
+    everything = limit_to((), before.steps, before.deployment)
+    kept = {"1.0": before, "1.1": after}
+    for number in (*range(2, ops, 2 * EVERY), None):
+        fleet = deepcopy(start) if number else whole
+        fleet.ops_left = number
+        if number:
+            with pytest.raises(Killed):
+                moved(fleet, before, after, name="20261129T180000Z-upgrade")
+        fleet.ops_left = None
+        result = up(fleet, before, everything, lambda _: True, run, lambda entry: kept[entry.version])
+        assert not result.problems, number
+        assert fleet.always_served(), number
+        assert fleet.environments() == {"stub-routed"}
+        assert not plan(fleet, before), number
