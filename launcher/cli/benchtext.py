@@ -71,9 +71,10 @@ def found(searched: Searched) -> str:
     """What a search came to, in a line or two."""
     answer, unit = searched.answer, "requests at once" if searched.axis == "concurrency" else "requests/s"
     if answer.highest is None:
-        assert answer.next_up, "a search ends without a value only where one failed"
+        if answer.next_up is None:
+            return "nothing was measured"
         return f"no {searched.axis} keeps it: {_next_up(answer, searched)}"
-    sure = "confirmed by a longer run" if answer.confirmed else "not confirmed: no points were left"
+    sure = "confirmed by a longer run" if answer.confirmed else "not confirmed by a longer run"
     line = f"highest {searched.axis} that keeps it: {answer.highest:g} {unit}, {sure}"
     if answer.next_up is None:
         return f"{line}; no limit was met up to there"

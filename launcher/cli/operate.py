@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -9,14 +10,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from launcher.cli.gate import Despite, begin_despite, despite_of, red_hosts, refused_remark
 from launcher.cli.options import DataDir, InventoryArgument, JsonLines, Limit, Verbose, Why, Yes
 from launcher.model.problem import Exit, InputError, Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from launcher.cli.output import View
+    from launcher.cli.running import Running
     from launcher.flows.targets import Limit as Limited
     from launcher.model.plan import Plan
+    from launcher.model.revision import Entry
     from launcher.model.wish import Wanted
+    from launcher.remote.fleet import Fleet
 
 
 def plan(
@@ -36,6 +43,7 @@ def plan(
     """Show what `up` would change, and why. Changes nothing; exit 3 if there is anything to change."""
     from launcher.cli.context import connected, reached, read_wanted
 
+    refused = ""
     asked_nobody = nullcontext((read_wanted(inventory, data_dir, secrets=False), None)) if offline else None
     with asked_nobody or reached(inventory, data_dir, ahead=not limit) as (wanted, connections):
         from launcher.cli.output import choose
@@ -52,8 +60,11 @@ def plan(
             with connected(wanted, over=connections) as fleet:
                 here = flow.limited(respecting(fleet, wanted), hosts)
                 planned = flow.plan(fleet, here)
+                if planned:
+                    refused = refused_remark(red_hosts(fleet, wanted, planned, data_dir))
     remark = remark_of(wanted, data_dir) if planned else ""
-    view.plan(planned, title=title(wanted), remark=remarks(remark, drained_lines(here)))
+    told = remarks(remark, refused, drained_lines(here), unfinished_line(planned))
+    view.plan(planned, title=title(wanted), remark=told)
     if offline:
         view.offline(here)
     if out:
@@ -77,6 +88,7 @@ def up(
         ),
     ] = None,
     limit: Limit = "",
+    despite: Despite = "",
     why: Why = "",
     yes: Yes = False,
     data_dir: DataDir = None,
@@ -87,6 +99,7 @@ def up(
     from launcher.cli.context import connected, reached
 
     approval_possible(yes=yes or bool(saved))
+    meant = despite_of(despite, why, data_dir)
     saved_plan = read_plan(saved) if saved else None
     with reached(inventory, data_dir, ahead=not limit) as (wanted, connections):
         from launcher.cli.interrupt import Interrupt
@@ -103,9 +116,12 @@ def up(
 
             def approve(planned: Plan) -> bool:
                 remark = remark_of(wanted, data_dir) if planned else ""
-                view.plan(planned, title=title(wanted), remark=remarks(remark, drained_lines(wanted)))
+                told = remarks(remark, drained_lines(wanted), unfinished_line(planned))
+                view.plan(planned, title=title(wanted), remark=told)
                 if saved_plan is not None:
                     refuse_if_moved(saved_plan, planned, path=str(saved))
+                if planned:
+                    begin_despite(red_hosts(fleet, wanted, planned, data_dir), meant, run.listen)
                 if planned and not (yes or saved) and not asked("Apply?"):
                     return False
                 run.plan(planned)
@@ -114,7 +130,8 @@ def up(
 
             with connected(wanted, over=connections, run_id=run.id, why=why, lock=limited.hosts) as fleet:
                 wanted = respecting(fleet, wanted)
-                result = flow.up(fleet, wanted, limited, approve, run.told(interrupt))
+                kept = keeper(fleet, wanted, run)
+                result = flow.up(fleet, wanted, limited, approve, run.told(interrupt), kept)
             run.ended(result.exit_code, result.problems)
     view.findings(result.findings)
     view.problems(result.problems)
@@ -122,6 +139,17 @@ def up(
         view.say(f"{result.outcome.done} of {result.outcome.planned} changes made")
         view.say(f"next: {result.outcome.next_command}" + (f" --data-dir {data_dir}" if data_dir else ""))
     raise typer.Exit(result.exit_code)
+
+
+def keeper(fleet: Fleet, wanted: Wanted, run: Running) -> Callable[[Entry], Wanted]:
+    """Reads what was wanted before, into the run's folder."""
+    from launcher.flows.revisions import wanted_of
+
+    def kept(entry: Entry) -> Wanted:
+        folder = run.journal.folder / entry.revision
+        return wanted_of(fleet, entry, wanted.wish, folder, environment=os.environ)
+
+    return kept
 
 
 def down(
@@ -190,6 +218,17 @@ def remark_of(wanted: Wanted, data_dir: Path | None) -> str:
 def drained_lines(wanted: Wanted) -> str:
     """What is drained, a line each."""
     return "\n".join(str(drained) for drained in (wanted.deployment.drained if wanted.deployment else ()))
+
+
+def unfinished_line(planned: Plan) -> str:
+    """A run that has begun to make these hosts another revision, and has not ended."""
+    from launcher.model.revision import unfinished
+
+    entry = unfinished(planned.remembered.values())
+    if entry is None:
+        return ""
+    to = f"run {entry.run} of {entry.who} to revision {entry.revision} has not ended"
+    return f"{to}: if nobody is at it, give its command again, or dsv32-launch rollback"
 
 
 def remarks(*texts: str) -> str:

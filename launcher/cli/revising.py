@@ -50,7 +50,7 @@ def revisions(
                 view.plan(plan(fleet, kept), title=f"{entry.revision}: {title(kept)}")
     now = running(entries)
     for entry in () if revision else reversed(entries):
-        told = {**asdict(entry), "runs": entry.revision == now}
+        told = {**asdict(entry), "when": entry.when, "runs": entry.revision == now}
         view.result("revision", told, entry_line(entry, runs=entry.revision == now))
     own = revision_of(wanted)
     if not revision and own != now:

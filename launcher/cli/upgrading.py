@@ -77,6 +77,7 @@ def _move(before: Wanted, made: Edited, manner: Manner, view: View, *, yes: bool
     from launcher.flows.rollout import rollout
     from launcher.resolve import resolve
 
+    made.refuse_unwritable()
     after, agreed = resolve(made.wish), False
     with Running(made.wish, view, flow="upgrade", why=why) as run:
         interrupt = Interrupt(run.left)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from launcher.explain.fact import shown
+from launcher.model.deployment import RouterProcess
 from launcher.model.launch import Launch
+from launcher.model.profile import RouterKind
 from launcher.model.values import Json
 
 
@@ -28,16 +31,33 @@ class Group:
     words: tuple[Word, ...]
 
 
-def command_changes(before: Iterable[Launch], after: Iterable[Launch]) -> tuple[Group, ...]:
+Lines: TypeAlias = Mapping[str, Mapping[str, str]]
+"""Process → its words, name by value."""
+
+
+def command_changes(before: Lines, after: Lines) -> tuple[Group, ...]:
     """Groups whose command lines are others, in the order of their processes; a process that only one of the
     two deployments has differs in all its words."""
-    old, new = ({launch.name: dict(_words(launch)) for launch in side} for side in (before, after))
     groups: dict[tuple[Word, ...], list[str]] = {}
-    for name in dict.fromkeys((*old, *new)):
-        words = tuple(_changed(old.get(name, {}), new.get(name, {})))
+    for name in dict.fromkeys((*before, *after)):
+        words = tuple(_changed(before.get(name, {}), after.get(name, {})))
         if words:
             groups.setdefault(words, []).append(name)
     return tuple(Group(tuple(names), words) for words, names in groups.items())
+
+
+def lines_of(launches: Iterable[Launch], routers: Iterable[RouterProcess], kind: RouterKind | None) -> Lines:
+    """Engines' lines, and routers' without their workers: these follow from the engines."""
+    workers = {kind.prefill_flag, kind.decode_flag} if kind else set()
+    engines = {launch.name: dict(_words(launch)) for launch in launches}
+    own = {
+        f"router {r.slot} on {r.host}": {
+            a.flag: a.value or "true" for a in r.arguments if a.flag not in workers
+        }
+        | {name: shown(setting.value) for name, setting in r.environment.items()}
+        for r in routers
+    }
+    return {**engines, **own}
 
 
 def _changed(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Word]:

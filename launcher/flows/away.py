@@ -12,6 +12,7 @@ from launcher.flows.run import Run
 from launcher.model.deployment import Drained, Instance
 from launcher.model.finding import Finding, Severity
 from launcher.model.problem import Problem
+from launcher.model.run import Event
 from launcher.model.wish import Wanted
 
 
@@ -38,10 +39,10 @@ class Away:
             if others(self.fleet, self.wanted, instance, now):
                 now = with_entry(now, away_for(instance, MOVING, self.run))
         going = [i for i in instances if i.name in {d.instance for d in now}]
-        told = self._switched(now, said=f"{names(going)} gets no requests") if now != before else {}
-        if not told:
+        stuck = self._switched(now, said=f"{names(going)} gets no requests") if now != before else {}
+        if not stuck:
             self.findings += [ended(self.fleet, self.wanted, i, self.within_s, self.run) for i in going]
-        return told
+        return stuck
 
     def give_back(self, instances: Sequence[Instance]) -> Mapping[str, Problem]:
         """By routers that know all but what people have drained."""
@@ -71,13 +72,23 @@ def switched(
     problems = {host: problem for host, problem in failed.items() if problem}
     yield from (Finding(Severity.ERROR, host, p.what, p) for host, p in problems.items())
     if not problems:
-        yield Finding(Severity.OK, "router", said)
+        yield told(Finding(Severity.OK, "router", said), run)
 
 
 def ended(fleet: Hands, wanted: Wanted, instance: Instance, within_s: float, run: Run) -> Finding:
     """It has ended what it has begun; or what is cut off is told."""
     idle = await_idle(fleet, wanted, instance, run.listener, within_s=within_s, interrupted=run.interrupted)
-    return idle if idle.problem is None else Finding(Severity.WARNING, instance.name, f"{idle.text}; cut off")
+    if idle.problem:
+        idle = Finding(Severity.WARNING, instance.name, f"{idle.text}; cut off")
+    return told(idle, run)
+
+
+def told(finding: Finding, run: Run) -> Finding:
+    """The finding, and an event for it: what moves a service takes long, and is looked at meanwhile."""
+    run.listener(
+        Event("finding", finding.text, subject=finding.subject, data={"severity": finding.severity.name})
+    )
+    return finding
 
 
 def names(instances: Iterable[Instance]) -> str:

@@ -100,7 +100,7 @@ def run(fleet: Hands, bench: Bench, point: Point, seed: int, record: Record) -> 
     """Begun, or attached to where it runs, or only picked up where it ended and nobody took its result."""
     host, name, subject = bench.target.host, bench.job(point, seed), f"{point}, seed {seed}"
     listener = record.listener
-    state = _state(fleet, host, name)
+    state = _state(fleet, bench, name)
     listener(Event("phase", SAID.get(state, f"measuring {bench.target.name}"), host, subject))
     begin = (*files(bench, point, seed), _job(bench, name))
     if state != "done":
@@ -165,23 +165,31 @@ def _job(bench: Bench, name: str) -> Op:
     return Op("job", {"name": name, "words": line, "environment": environment, "within_s": within_s})
 
 
-def _state(fleet: Hands, host: str, name: str) -> str:
-    """Of the job: absent, running, done or failed. LockedError where another one would be measured too."""
-    job = Probe("job", (name,))
-    facts = _asked(fleet, host, (job, OTHERS))
+def _state(fleet: Hands, bench: Bench, name: str) -> str:
+    """Of the job: absent, running, done, failed, or old: done so long ago that it tells nothing of today.
+
+    LockedError where another one would be measured too.
+    """
+    host = bench.target.host
+    job, unit, clock = Probe("job", (name,)), Probe("unit", (f"dsv32-job-{name}.service",)), Probe("host")
+    facts = _asked(fleet, host, (job, unit, clock, OTHERS))
     listed = "" if isinstance(facts[OTHERS], Unknown) else facts[OTHERS]["stdout"]
-    units = [line.split()[0] for line in listed.splitlines() if line.strip()]
-    for unit in (u for u in units if u != f"dsv32-job-{name}.service"):
+    running = [line.split()[0] for line in listed.splitlines() if line.strip()]
+    for other in (u for u in running if u != unit.args[0]):
         raise LockedError(
             Problem(
                 "another benchmark is running, and the two would measure each other",
-                f"{host}, unit {unit}",
+                f"{host}, unit {other}",
                 "whoever began it is gone; its result waits there for the same command",
-                f"wait for it, or end it: ssh {host} systemctl stop {unit}",
+                f"wait for it, or end it: ssh {host} systemctl stop {other}",
             )
         )
-    answer = facts[job]
-    return "absent" if isinstance(answer, Unknown) else str(answer["state"])
+    for answer in (facts[job], facts[unit], facts[clock]):
+        if isinstance(answer, Unknown):
+            return "absent"
+    state = str(facts[job]["state"])
+    ended_s = facts[clock]["time"] - facts[unit]["since"]
+    return "old" if state == "done" and ended_s > bench.method.picked_up_within_s else state
 
 
 def _collected(fleet: Hands, bench: Bench, name: str, seed: int, *, keep: Callable[[str], str]) -> Result:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from launcher.compare.commands import Group, command_changes
+from launcher.compare.commands import Group, Lines, command_changes, lines_of
 from launcher.compare.findings import Findings, compared
 from launcher.compare.lines import Difference, Release, differences
 from launcher.compare.versions import Need, Version, needs, versions
@@ -98,13 +98,18 @@ def compare(before: Wanted, after: Wish, knowledge: Knowledge) -> Comparison:
         versions=versions(old.stack, new.stack),
         needs=tuple(needs(new)),
         lines=differences(will or was, releases[0], releases[-1], knowledge) if releases[1:] else (),
-        commands=command_changes(was, will) if wanted else (),
+        commands=command_changes(_lines(before), _lines(wanted)) if wanted else (),
         findings=told,
         memory=memory,
         no_memory=no_memory,
         move=_move(before, wanted) if wanted else None,
         problems=(*problems, *wrong),
     )
+
+
+def _lines(wanted: Wanted) -> Lines:
+    routers = wanted.deployment.routers if wanted.deployment else ()
+    return lines_of(launches_of(wanted), routers, wanted.wish.profile.router)
 
 
 def _resolved(wish: Wish) -> tuple[Wanted | None, tuple[Problem, ...]]:

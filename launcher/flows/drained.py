@@ -24,6 +24,12 @@ def respecting(fleet: Hands, wanted: Wanted) -> Wanted:
     return resolve(wanted.wish, drained) if drained else wanted
 
 
+def as_it_is(fleet: Hands, wanted: Wanted) -> Wanted:
+    """The same for whoever looks: also what a run keeps from requests only while it moves it."""
+    drained = drained_on(fleet, wanted)
+    return resolve(wanted.wish, drained) if drained else wanted
+
+
 def lasting(drained: tuple[Drained, ...]) -> tuple[Drained, ...]:
     """What is drained until somebody gives it back, not only while it moves."""
     return tuple(d for d in drained if not d.why.startswith(MOVING))

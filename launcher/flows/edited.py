@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,26 +30,32 @@ class Edited:
         """The lines that change."""
         return changed_lines(self.before, self.text, str(self.path))
 
+    def refuse_unwritable(self) -> None:
+        """InputError where the file could not be written: better before hosts have changed than after."""
+        if self.lines and not os.access(self.path.resolve().parent, os.W_OK):
+            raise InputError(self._unwritten("its folder is not writable"))
+
     def write(self) -> None:
         """The new text over the file, at once and as a whole; nothing where nothing changes. InputError where
         somebody else changed the file meanwhile, or it cannot be written."""
         if self.text == self.before:
             return
         if _read(self.path) != self.before:
-            what = "the file was changed while this command worked with it"
-            raise InputError(Problem(what, str(self.path), do="look at it, and give the command again"))
+            raise InputError(self._unwritten("somebody changed it while this command worked with it"))
         real = self.path.resolve()
         new = real.with_name(f".{real.name}.new")
         try:
             new.write_bytes(self.text.encode())
             shutil.copymode(real, new)
+            with suppress(PermissionError):  # who may not give files away leaves one of its own
+                os.chown(new, real.stat().st_uid, real.stat().st_gid)
             os.replace(new, real)
         except OSError as error:
-            reason = (error.strerror or "not writable").lower()
-            do = "; ".join(f"{change.place}: {' / '.join(change.after)}" for change in self.lines)
-            raise InputError(
-                Problem(f"cannot write the inventory: {reason}", str(self.path), do=f"write by hand {do}")
-            ) from None
+            raise InputError(self._unwritten((error.strerror or "not writable").lower())) from None
+
+    def _unwritten(self, why: str) -> Problem:
+        told = "; ".join(f"{' / '.join(change.after)} ({change.place})" for change in self.lines)
+        return Problem("the inventory is not written", str(self.path), why, do=f"write by hand {told}")
 
 
 def edited_inventory(

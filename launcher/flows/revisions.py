@@ -33,7 +33,7 @@ from launcher.resolve import resolve
 from launcher.resolve.revision import revision_of
 
 WITHIN_S = 30.0
-WHY_LENGTH = 300
+WHY_LENGTH = 100
 """Characters of a reason that are remembered: an entry stays short enough for `LAST`."""
 PIECE = 45_000
 """Bytes of an archive in one answer: as base64 less than what an agent keeps of a program's output."""
@@ -64,7 +64,7 @@ def remembered(
         yield note
         return
     archive = pack(wanted.wish.files)
-    entry = begun(wanted, revision, run, size=len(archive))
+    entry = begun(wanted, revision, run)
     write(fleet, last, entry, archive, run)
     try:
         yield note
@@ -74,19 +74,16 @@ def remembered(
     write(fleet, last, replace(entry, result=note.result), archive, run)
 
 
-def begun(wanted: Wanted, revision: str, run: Run, *, size: int) -> Entry:
+def begun(wanted: Wanted, revision: str, run: Run) -> Entry:
     """What is remembered of a run that begins."""
     stack = wanted.wish.profile.stack
     return Entry(
         revision=revision,
         run=run.id,
         who=run.who,
-        when=run.when,
         why=run.why[:WHY_LENGTH],
-        cluster=wanted.wish.inventory.cluster,
         stack=stack.name,
         version=stack.engine_version,
-        size=size,
         result="begun",
     )
 

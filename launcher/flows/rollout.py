@@ -9,25 +9,21 @@ from functools import partial
 from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
 from launcher.execute.surprise import remaining
-from launcher.execute.waves import waves
-from launcher.flows.away import away_for, ended, names, switched
-from launcher.flows.drain import serving
+from launcher.flows.away import away_for, ended, names, switched, told
 from launcher.flows.drained import MOVING, drained_on, lasting, respecting
-from launcher.flows.groups import Member, first_group, one_of_each
 from launcher.flows.plan import limited, plan
-from launcher.flows.restart_order import both_sides
 from launcher.flows.revisions import remembered
 from launcher.flows.run import Approve, Run
 from launcher.flows.targets import limit_to
 from launcher.flows.up import Result, make_so, readiness, ready
+from launcher.flows.way import Way, order_of, way_of
 from launcher.health.canary import canary_past_router
 from launcher.model.deployment import Drained, Instance
 from launcher.model.finding import Finding, Severity
-from launcher.model.plan import Action, Plan
+from launcher.model.plan import Plan
 from launcher.model.problem import Exit, LauncherError, PlanRefusedError, Problem
 from launcher.model.role import Stage
 from launcher.model.wish import Wanted
-from launcher.resolve.exchange import differences
 
 PREPARING: tuple[Stage, ...] = ("host", "runtime", "weights")
 """What no instance that runs notices: another environment lies beside its own."""
@@ -45,21 +41,6 @@ class Manner:
     """What does not come up goes back to what was before. Not where that is known to be no good."""
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
-    """Who moves when."""
-
-    first: tuple[Instance, ...] = ()
-    """Moves while the others serve, then serves while they move; nobody: one of a pool after the other."""
-    rest: tuple[Instance, ...] = ()
-    switched: bool = False
-    """An earlier run has come so far that users reach the first group."""
-    why: tuple[str, ...] = ()
-    """What keeps both groups from serving together."""
-    breaks: bool = False
-    """Nothing serves while the first group starts."""
-
-
 def rollout(
     fleet: Hands, before: Wanted, after: Wanted, manner: Manner, approve: Approve, run: Run
 ) -> Result:
@@ -73,8 +54,9 @@ def rollout(
     planned = plan(fleet, wanted)
     if planned.unreached:
         raise PlanRefusedError(*planned.unreached.values())
-    move = _Move(fleet, before, wanted, planned, manner, run, way_of(fleet, before, wanted, planned, manner))
-    if not approve(replace(planned, order=tuple(order_of(move.way, planned)))):
+    way = way_of(fleet, before, wanted, planned, below_minimum=manner.below_minimum)
+    move = _Move(fleet, before, wanted, planned, manner, run, way)
+    if not approve(replace(planned, order=tuple(order_of(way)))):
         return Result(planned, None)
     with remembered(fleet, wanted, planned, run) as note:
         result = _in_groups(move) if move.way.first else _one_by_one(move)
@@ -96,48 +78,6 @@ class _Move:
     way: Way
 
 
-def way_of(fleet: Hands, before: Wanted, after: Wanted, planned: Plan, manner: Manner) -> Way:
-    """Who moves when, by what runs now: a run that was killed is taken up where it was."""
-    why = (*differences(before, after), *_unpaired(after))
-    deployment = after.deployment
-    moved = {c.instance for c in planned.stage("engine") if c.instance}
-    drained = drained_on(fleet, after)
-    away = {d.instance for d in drained} - {d.instance for d in lasting(drained)}
-    if not deployment or not deployment.routers or not why or not (moved or away):
-        _refuse_one_by_one(fleet, after, planned, manner)
-        return Way()
-    instances = tuple(i for i in deployment.instances if i.name not in {d.instance for d in lasting(drained)})
-    if away:
-        others = {i.name for i in instances} - away
-        done = bool(others) and not others & moved
-        return _way(instances, others if done else away, why, switched=done)
-    members = _members(fleet, before, after, instances)
-    minimum = {m.pool: after.wish.inventory.pools[m.pool].minimum for m in members}
-    first = first_group(members, minimum)
-    if first is None and not manner.below_minimum:
-        raise PlanRefusedError(*_too_few(after, members, why))
-    return replace(_way(instances, first or one_of_each(members), why), breaks=first is None)
-
-
-def _unpaired(wanted: Wanted) -> Iterator[str]:
-    if both_sides(wanted) and wanted.wish.profile.engine:
-        yield f"{wanted.wish.profile.engine.name} does not pair again by itself"
-
-
-def order_of(way: Way, planned: Plan) -> Iterator[str]:
-    """The same, a line each, for whoever approves."""
-    if not way.first:
-        return
-    yield f"those that move and the others cannot serve together: {', '.join(way.why)}"
-    if way.switched:
-        yield f"users reach {names(way.first)} already; now {names(way.rest)} move, and join them"
-        return
-    meanwhile = "nothing serves meanwhile" if way.breaks else "the others serve meanwhile"
-    yield f"first {names(way.first)}: {meanwhile}; then users are sent there"
-    if way.rest:
-        yield f"then {names(way.rest)} move, and join them"
-
-
 def _one_by_one(move: _Move) -> Result:
     everything = limit_to((), move.after.steps, move.after.deployment)
     result = make_so(move.fleet, move.after, move.planned, move.run, limit=everything)
@@ -148,6 +88,7 @@ def _one_by_one(move: _Move) -> Result:
 
 def _in_groups(move: _Move) -> Result:
     way, findings = move.way, Findings(move.run)
+    prepared = False
     if not way.switched:
         for stage in PREPARING:
             findings.add(partial(_stage, move, move.after, stage, move.after.steps))
@@ -155,9 +96,10 @@ def _in_groups(move: _Move) -> Result:
         if not way.breaks:
             findings.add(lambda: _taken_away(move))
         findings.add(lambda: _moved(move, move.after, way.first))
-        findings.add(lambda: _sent_there(move))
-        if prepared and findings.problem and not move.run.interrupted():
-            findings.told += _back(move, findings.problem)
+    # by a run that was killed users may be sent there already, or only be said to be: it is done again
+    findings.add(lambda: _sent_there(move))
+    if prepared and findings.problem and not move.run.interrupted():
+        findings.told += _back(move, findings.problem)
     findings.add(lambda: _moved(move, move.after, way.rest, partners=[i.name for i in way.first]))
     findings.add(lambda: _whole(move, move.after))
     return Result(move.planned, None, tuple(findings.told))
@@ -217,9 +159,9 @@ def _moved(
     cut_off = move.way.breaks and instances == move.way.first
     for instance in () if cut_off else instances:
         yield ended(move.fleet, wanted, instance, move.manner.within_s, move.run)
-    told = tuple(_stage(move, wanted, "engine", {h for i in instances for h in i.hosts}))
-    yield from told
-    if told or move.run.interrupted():
+    wrong = tuple(_stage(move, wanted, "engine", {h for i in instances for h in i.hosts}))
+    yield from wrong
+    if wrong or move.run.interrupted():
         return
     found = readiness(move.fleet, wanted, instances, move.run)
     yield from found
@@ -255,8 +197,8 @@ def _whole(move: _Move, wanted: Wanted) -> Iterator[Finding]:
     now = plan(move.fleet, wanted)
     everything = limit_to((), wanted.steps, wanted.deployment)
     result = make_so(move.fleet, wanted, now, move.run, limit=everything)
-    told = result.outcome.problems if result.outcome else ()
-    yield from (Finding(Severity.ERROR, p.where, p.what, p) for p in told)
+    problems = result.outcome.problems if result.outcome else ()
+    yield from (Finding(Severity.ERROR, p.where, p.what, p) for p in problems)
     yield from result.findings
 
 
@@ -265,72 +207,14 @@ def _back(move: _Move, problem: Problem) -> tuple[Finding, ...]:
     if not move.manner.returns:
         return ()
     findings = Findings(move.run)
-    findings.told.append(Finding(Severity.WARNING, "rollout", f"goes back, for {problem.what}"))
+    goes = Finding(Severity.WARNING, "rollout", f"goes back: {problem.what}")
+    findings.told.append(told(goes, move.run))
     hosts = {h for i in move.way.first for h in i.hosts}
+    if hosts and not move.way.breaks:  # on one of several hosts that route users may be sent there already
+        findings.add(lambda: _taken_away(move))
     for stage in (*PREPARING, "engine") if hosts else ():
         findings.add(partial(_stage, move, move.before, stage, hosts))
     findings.add(lambda: _whole(move, move.before))
     back = "serves again" if findings.going else "is not all back: dsv32-launch status"
-    findings.told.append(Finding(Severity.WARNING, "rollout", f"what was before {back}"))
+    findings.told.append(told(Finding(Severity.WARNING, "rollout", f"what was before {back}"), move.run))
     return tuple(findings.told)
-
-
-def _way(
-    instances: Sequence[Instance], first: Collection[str], why: tuple[str, ...], *, switched: bool = False
-) -> Way:
-    return Way(
-        first=tuple(i for i in instances if i.name in first),
-        rest=tuple(i for i in instances if i.name not in first),
-        switched=switched,
-        why=why,
-    )
-
-
-def _members(
-    fleet: Hands, before: Wanted, after: Wanted, instances: Sequence[Instance]
-) -> tuple[Member, ...]:
-    was = {i.name: i for i in before.deployment.instances} if before.deployment else {}
-    up = serving(fleet, before) if before.deployment else set()
-    hosts = {i.name: {*i.hosts, *(was[i.name].hosts if i.name in was else ())} for i in instances}
-    return tuple(Member(i.name, i.pool, frozenset(hosts[i.name]), i.name in up) for i in instances)
-
-
-def _too_few(wanted: Wanted, members: Sequence[Member], why: Sequence[str]) -> Iterator[Problem]:
-    for name in dict.fromkeys(m.pool for m in members):
-        pool = wanted.wish.inventory.pools[name]
-        up, needed = [m.name for m in members if m.pool == name and m.serves], 2 * max(1, pool.minimum)
-        yield Problem(
-            what=f"pool {name} has {len(up)} instances that serve, two groups of it need {needed}",
-            where=pool.source,
-            why=f"those that move and the others cannot serve together: {', '.join(why)}; "
-            f"these serve now: {', '.join(up) or 'none'}",
-            do="bring another one up first, or say --below-minimum: nothing serves while it starts, then",
-        )
-
-
-def _refuse_one_by_one(fleet: Hands, wanted: Wanted, planned: Plan, manner: Manner) -> None:
-    """PlanRefusedError where a pool would fall below its minimum, unless that was allowed."""
-    changes = planned.stage("engine")
-    restarting = {c.instance for c in changes if c.action is Action.RESTART}
-    if manner.below_minimum or not restarting or not wanted.deployment:
-        return
-    rows = waves(wanted.deployment.instances, changes)
-    rolling = [tuple(i for i in row if i.name in restarting) for row in rows]
-    up = serving(fleet, wanted) - {d.instance for d in drained_on(fleet, wanted)}
-    if problems := tuple(_below(wanted, rolling, up)):
-        raise PlanRefusedError(*problems)
-
-
-def _below(wanted: Wanted, rolling: Sequence[Sequence[Instance]], up: Collection[str]) -> Iterator[Problem]:
-    """Each pool that falls below its minimum while one of these waves is away."""
-    for name in dict.fromkeys(i.pool for row in rolling for i in row):
-        pool = wanted.wish.inventory.pools[name]
-        own = {u for u in up if u.startswith(f"{name}-")}
-        left = min(len(own - {i.name for i in row}) for row in rolling)
-        if left < pool.minimum:
-            yield Problem(
-                what=f"pool {name} would have {left} instances that serve, its minimum is {pool.minimum}",
-                where=pool.source,
-                why=f"these serve now: {', '.join(sorted(own)) or 'none'}",
-                do="bring another one up first, or say --below-minimum: requests fail meanwhile, then",
-            )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
 from launcher.execute.outcome import Outcome
-from launcher.flows.check import check
 from launcher.flows.plan import limited, plan
 from launcher.flows.revisions import remembered
 from launcher.flows.run import Approve, Run
@@ -18,7 +17,8 @@ from launcher.flows.targets import Limit, routing
 from launcher.model.deployment import Deployment, Instance
 from launcher.model.finding import Finding, Severity
 from launcher.model.plan import Action, Plan
-from launcher.model.problem import Exit, Problem
+from launcher.model.problem import Exit, LauncherError, Problem
+from launcher.model.revision import Entry
 from launcher.model.run import Event
 from launcher.model.wish import Wanted
 
@@ -26,6 +26,8 @@ from launcher.model.wish import Wanted
 if TYPE_CHECKING:
     from launcher.flows.away import Away
 
+Kept: TypeAlias = Callable[[Entry], Wanted]
+"""What was wanted by a run that hosts remember. LauncherError where that cannot be read any more."""
 IDLE_WITHIN_S = 300.0
 """For the requests that an instance has begun before it restarts; then they are cut off, and that is told."""
 
@@ -53,11 +55,24 @@ class Result:
         return Exit.HOSTS_FAILED if self.problems else Exit.DONE
 
 
-def up(fleet: Hands, wanted: Wanted, limit: Limit, approve: Approve, run: Run) -> Result:
-    """Observe, plan, ask, apply stage by stage, verify. The hosts are locked by the caller."""
+def up(
+    fleet: Hands, wanted: Wanted, limit: Limit, approve: Approve, run: Run, kept: Kept | None = None
+) -> Result:
+    """Observe, plan, ask, apply stage by stage, verify. The hosts are locked by the caller.
+
+    Where engines of another release run, by what hosts remember, they move as in a rollout: half of them
+    while the others serve, if there are enough.
+    """
     here = limited(wanted, limit.hosts)
     planned = plan(fleet, here)
     run.listener(Event("planned", str(len(planned.changes)), data={"digest": planned.digest}))
+    other = other_release(wanted, planned) if kept and not limit.left_out else None
+    before = _before(other, kept) if other and kept else None
+    if before:
+        from launcher.flows.rollout import Manner, rollout
+
+        manner = Manner(below_minimum=True, within_s=IDLE_WITHIN_S, returns=False)
+        return rollout(fleet, before, wanted, manner, approve, run)
     if not approve(planned):
         return Result(planned, None)
     with remembered(fleet, wanted, planned, run, whole=not limit.left_out) as note:
@@ -65,6 +80,25 @@ def up(fleet: Hands, wanted: Wanted, limit: Limit, approve: Approve, run: Run) -
         if result.exit_code is Exit.DONE:
             note.result = "part" if limit.left_out else "good"
     return result
+
+
+def other_release(wanted: Wanted, planned: Plan) -> Entry | None:
+    """The last run that hosts remember, where it had engines of another release and some of them restart."""
+    restarts = any(c.action is Action.RESTART for c in planned.stage("engine"))
+    if not restarts or planned.unreached or not routing(wanted.deployment):
+        return None
+    version = wanted.wish.profile.stack.engine_version
+    others = [e for e in planned.remembered.values() if e and e.version != version]
+    return max(others, key=lambda e: (e.when, e.run), default=None)
+
+
+def _before(entry: Entry, kept: Kept) -> Wanted | None:
+    try:
+        return kept(entry)
+    except (
+        LauncherError
+    ):  # nobody keeps it any more, or it had hosts that there are not: as if it were unknown
+        return None
 
 
 def make_so(fleet: Hands, wanted: Wanted, planned: Plan, run: Run, *, limit: Limit) -> Result:
@@ -83,10 +117,7 @@ def make_so(fleet: Hands, wanted: Wanted, planned: Plan, run: Run, *, limit: Lim
     told = tuple(away.findings) if away else ()
     if run.interrupted():
         return Result(planned, outcome, told)
-    # a host that is lost has said so already
-    lost = {host for host, its in outcome.hosts.items() if its.problem}
-    checks = check(fleet, limited(here, here.steps.keys() - lost))
-    return Result(planned, outcome, (*told, *verify(fleet, wanted, limit, outcome, run), *checks))
+    return Result(planned, outcome, (*told, *verify(fleet, wanted, limit, outcome, run)))
 
 
 def requests_of(fleet: Hands, wanted: Wanted, planned: Plan, run: Run, *, limit: Limit) -> Away | None:

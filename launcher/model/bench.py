@@ -51,6 +51,8 @@ class Method:
     """Until engines have published the counters of their last answers."""
     within_s: Annotated[int, Ge(1)]
     """For one job; what takes longer is ended."""
+    picked_up_within_s: Annotated[int, Ge(0)]
+    """A run that nobody took the result of is measured anew after so long."""
     environment: Mapping[str, str]
     """Variables of the client."""
 

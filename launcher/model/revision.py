@@ -12,8 +12,9 @@ from launcher.model.facts import Facts, Probe, Unknown
 FOLDER = "/var/lib/dsv32/revisions"
 """Beside what guards remember: a record of the tool's, not configuration."""
 HISTORY = f"{FOLDER}/history.jsonl"
-LAST = Probe("read", (HISTORY, -2048))
-"""Its end; asked beside other questions, so that it costs no request. A line has some 300 bytes."""
+LAST = Probe("read", (HISTORY, -600))
+"""Its end; asked beside other questions, so that it costs no request, and few bytes: a line has some 150,
+and a reason at most 400 more."""
 WHOLE = Probe("read", (HISTORY, 262144))
 
 KEPT = 10
@@ -31,17 +32,20 @@ class Entry:
 
     revision: str
     run: str
+    """`<utc time>-<flow>`, of its beginning."""
     who: str
-    when: str
-    """UTC, ISO 8601, of its beginning."""
     why: str
-    cluster: str
     stack: str
     version: str
     """The engine's."""
-    size: int
-    """Bytes of the archive."""
     result: Result
+
+    @property
+    def when(self) -> str:
+        """UTC, ISO 8601, to the second."""
+        digits = self.run.partition("-")[0].rstrip("Z")
+        date, _, time = digits.partition("T")
+        return f"{date[:4]}-{date[4:6]}-{date[6:]}T{time[:2]}:{time[2:4]}:{time[4:]}Z"
 
     @property
     def flow(self) -> str:
@@ -62,7 +66,8 @@ def entries_in(answer: Any) -> tuple[Entry, ...]:
 
 def history_text(entries: Iterable[Entry]) -> str:
     """The file's content."""
-    return "".join(json.dumps(asdict(entry)) + "\n" for entry in entries)
+    lines = (json.dumps(asdict(e), ensure_ascii=False, separators=(",", ":")) for e in entries)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def last_by_host(answers: Mapping[str, Facts]) -> dict[str, Entry | None]:
@@ -90,7 +95,13 @@ def merged(histories: Iterable[Iterable[Entry]]) -> tuple[Entry, ...]:
     for entry in (e for history in histories for e in history):
         if entry.run not in found or found[entry.run].result == "begun":
             found[entry.run] = entry
-    return tuple(sorted(found.values(), key=lambda e: (e.when, e.run)))
+    return tuple(sorted(found.values(), key=lambda e: e.run))
+
+
+def unfinished(last: Iterable[Entry | None]) -> Entry | None:
+    """The newest of these that has not ended: its run is at work, or was killed."""
+    begun = [e for e in last if e and e.result == "begun"]
+    return max(begun, key=lambda e: e.run, default=None)
 
 
 def running(entries: Iterable[Entry]) -> str:
@@ -99,14 +110,16 @@ def running(entries: Iterable[Entry]) -> str:
 
 
 def good_before(entries: Iterable[Entry], present: str) -> str | None:
-    """The revision to go back to from `present`, the one that is wanted now; None where there is none.
+    """The revision to go back to, where the inventory says `present`; None where there is none.
 
-    A rollback that did not come to its end goes on to where it went.
+    A rollback that did not come to its end goes on to where it went. From what was tried and is not good, it
+    is the last good one; from what is good, the one before that, but not the one that was left for it.
     """
     newest = list(reversed(tuple(entries)))
-    if newest and newest[0].flow == "rollback" and newest[0].result != "good":
-        return newest[0].revision
-    away = {present, newest[0].revision} if newest else {present}
+    last = newest[0] if newest else None
+    if last and last.flow == "rollback" and last.result != "good":
+        return last.revision
+    away = {last.revision if last else "", present if last and last.result == "good" else ""}
     return next((e.revision for e in newest if e.result == "good" and e.revision not in away), None)
 
 

@@ -44,6 +44,8 @@ class OneHost:
     """The client's host, by the agent's answers: its job, other benchmarks there, and what the job left."""
 
     state: str = "absent"
+    ended_s: float = 60.0
+    """How long ago."""
     others: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
     models: Mapping[str, Any] = field(default_factory=lambda: {"status": 200})
@@ -60,6 +62,10 @@ class OneHost:
             return {"exit": 0, "stdout": self.others}
         if probe.kind == "job":
             return {"state": self.state, "progress": None, "tail": []}
+        if probe.kind == "host":
+            return {"time": 1000.0 + self.ended_s}
+        if probe.kind == "unit":
+            return {"since": 1000}
         if probe.kind == "http":
             return self.models
         text = self.files.get(probe.args[0].rpartition("/")[2])
@@ -118,6 +124,13 @@ def test_what_runs_is_attached_to_and_what_ended_is_picked_up(
     assert [verb for verb, _ in host.done] == verbs
     assert events[0].text == said
     assert host.done[-1] == ("units", f"dsv32-job-{bench.job(POINT, 1)}.service"), "nobody picks it up again"
+
+
+def test_what_ended_long_ago_is_measured_anew(bench: Bench) -> None:
+    host = OneHost("done", ended_s=METHOD.picked_up_within_s + 1, files=left(bench))
+    _, events, _ = measured(host, bench)
+    assert [verb for verb, _ in host.done] == ["put", "put", "job", "units"]
+    assert events[0].text == "measuring service"
 
 
 def test_its_json_is_kept_as_the_client_wrote_it(bench: Bench) -> None:

@@ -79,6 +79,7 @@ def test_a_search_ends_in_a_value_and_in_what_the_next_one_missed(bench: Bench) 
     ]
     none = Answer(None, False, Tried(16.0, "FAIL"))
     assert found(Searched("concurrency", (measured(),), none)).startswith("no concurrency keeps it: 16: FAIL")
+    assert found(Searched("rate", (), Answer(None, False, None))) == "nothing was measured", "ctrl-C"
     endless = Answer(64.0, False, None)
     assert found(Searched("concurrency", (), endless)).endswith("no limit was met up to there")
 

@@ -64,20 +64,36 @@ def test_a_changed_setting_restarts_no_engine_that_gets_requests(routed: RoutedF
     assert routed.plan().changes == []
 
 
-def test_to_another_version_and_back(routed: RoutedFleet, data: Path) -> None:
+def test_back_to_the_version_before_even_if_killed_on_the_way(routed: RoutedFleet, data: Path) -> None:
+    """KV of the two versions does not go together; a stub answers with an error then."""
     routed.inventory(stack="stub-next")
     done = routed.up(data=data)
     assert done.code == 0, done.stdout + done.stderr
     assert environments(routed) == {"stub-next"}
 
     with SteadyLoad(*routed.entrance) as load:
+        for moment in ("gets no requests", "users are sent"):
+            killed_at(routed, load, moment, data)
         back = routed.run("rollback", "-m", "slow", "--yes", "--json", data=data)
-    print(f"rollback over versions: {load}")
+    print(f"rollback over versions, killed twice: {load}")
     assert back.code == 0, back.stdout + back.stderr
     assert not load.failed
     assert environments(routed) == {"stub-routed"}
     assert drained(routed) == []
-    assert history(routed, data)[:2] == [("stub-routed", "rollback", "good"), ("stub-next", "up", "good")]
+    told = history(routed, data)
+    assert told[0] == ("stub-routed", "rollback", "good")
+    assert told[3] == ("stub-next", "up", "good")
     assert routed.plan(data=data).code == 3, "the inventory still says the other one"
     routed.inventory()
     assert routed.plan().changes == []
+
+
+def killed_at(routed: RoutedFleet, load: SteadyLoad, moment: str, data: Path) -> None:
+    """A rollback that gets SIGKILL when it has told of a moment."""
+    runs = len(routed.runs)
+    begun = routed.start("rollback", "--yes", "--json", data=data)
+    while len(routed.runs) == runs or not any(moment in e["text"] for e in routed.events("finding")):
+        assert begun.process.poll() is None, begun.ended()
+        load.for_s(0.1)
+    begun.process.kill()
+    begun.ended()

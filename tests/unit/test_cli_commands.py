@@ -52,6 +52,17 @@ def launch(*words: str, folder: Path, stdin: str | None = None) -> subprocess.Co
     )
 
 
+def test_upgrade_compares_without_asking_a_host(inventory: Path) -> None:
+    words = ("upgrade", "--to", "article-0.14", "--dry-run", "--json")
+    done = launch(*words, folder=inventory.parents[1])
+    (told,) = [json.loads(line) for line in done.stdout.splitlines()]
+    assert (done.returncode, told["type"], told["stack"]) == (0, "comparison", ["current", "article-0.14"])
+    assert inventory.read_text() == FORM
+    same = launch("upgrade", "--to", "current", "--dry-run", folder=inventory.parents[1])
+    assert same.returncode == Exit.INPUT_WRONG
+    assert "says stack current already" in same.stderr
+
+
 def commands() -> list[tuple[str, object]]:
     return list(all_commands())
 

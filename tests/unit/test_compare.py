@@ -8,6 +8,7 @@ import pytest
 from samples import sample
 
 from launcher.cli.comparetext import comparison_text
+from launcher.compare.commands import command_changes, lines_of
 from launcher.flows.compare import Comparison, compare
 from launcher.flows.edited import edited_inventory
 from launcher.flows.lint import read
@@ -139,6 +140,19 @@ def test_how_it_would_move(tmp_path: Path, knowledge: Knowledge) -> None:
     same = moved(path, knowledge, stack="article-0.14", layout="article-2p1d").move
     assert same
     assert (same.apart, same.breaks) == ((), ())
+
+
+def test_routers_have_lines_too_without_their_workers(tmp_path: Path) -> None:
+    wanted = resolve(load(prod(tmp_path)))
+    assert wanted.deployment
+    lines = lines_of((), wanted.deployment.routers, wanted.wish.profile.router)
+    assert list(lines) == ["router a on gpu01", "router b on gpu01"]
+    assert "--policy" in lines["router a on gpu01"]
+    assert not [flag for flag in lines["router a on gpu01"] if flag in ("--prefill", "--decode")]
+    other = {name: {**words, "--policy": "random"} for name, words in lines.items()}
+    (group,) = command_changes(lines, other)
+    assert group.processes == tuple(lines)
+    assert [(w.name, w.after) for w in group.words] == [("--policy", "random")]
 
 
 def test_as_text(tmp_path: Path, knowledge: Knowledge) -> None:

@@ -27,9 +27,8 @@ SECRETS = 'front: {api_key: users}\nsecrets: {users: "env:USERS_KEY"}\n'
 
 
 def entry(revision: str, flow: str = "up", result: str = "good", *, minute: int = 0) -> Entry:
-    when = f"2026-11-29T18:{minute:02d}:00Z"
     run = f"20261129T18{minute:02d}00Z-{flow}"
-    return Entry(revision, run, "ana", when, "", "c", "s", "1.0", 1, result)  # type: ignore[arg-type]
+    return Entry(revision, run, "ana", "", "s", "1.0", result)  # type: ignore[arg-type]
 
 
 def entries(*told: tuple[str, str, str]) -> list[Entry]:
@@ -103,6 +102,8 @@ def test_what_is_no_archive_of_ours_is_refused(tmp_path: Path, archive: bytes) -
         ([("a", "up", "good"), ("b", "up", "good")], "b", "a"),
         ([("a", "up", "good"), ("b", "up", "good"), ("c", "up", "failed")], "c", "b"),
         ([("a", "up", "good"), ("b", "up", "begun")], "b", "a"),
+        ([("a", "up", "good"), ("b", "upgrade", "begun")], "a", "a"),
+        ([("a", "up", "good"), ("b", "upgrade", "failed")], "a", "a"),
         (
             [("z", "up", "good"), ("a", "up", "good"), ("b", "up", "good"), ("a", "rollback", "good")],
             "b",
@@ -122,6 +123,7 @@ def test_where_a_rollback_goes(told: list[tuple[str, str, str]], present: str, e
 def test_of_a_run_that_some_hosts_missed_the_end_counts() -> None:
     begun, good = entry("a", result="begun"), entry("a")
     assert merged([[begun], [good], []]) == merged([[good], [begun]]) == (good,)
+    assert good.when == "2026-11-29T18:00:00Z"
     assert running([entry("a"), entry("b", result="failed", minute=1)]) == "a"
     assert entries_in(Unknown("no host")) == entries_in({"absent": True}) == ()
     assert entries_in({"text": 'half a line"}\n{"revision": 1}\n[]\n'}) == ()

@@ -1,0 +1,287 @@
+"""A rollout on hosts as tables: who gets requests at every moment, however it fails or is killed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from routed_tables import DATA, POOLS, SEATS, RoutedTables, ServingTable, routed_tables, routed_wanted
+from table_fleet import UNITS, Killed, quiet
+
+from launcher.flows import drain, revisions
+from launcher.flows.plan import plan
+from launcher.flows.rollout import Manner, rollout
+from launcher.flows.run import Run
+from launcher.flows.targets import limit_to
+from launcher.flows.up import Result, up
+from launcher.health import canary
+from launcher.load import load
+from launcher.model.plan import Op
+from launcher.model.problem import PlanRefusedError
+from launcher.model.wish import Wanted
+from launcher.resolve import resolve
+
+CAREFUL = Manner(below_minimum=False, within_s=5.0)
+ANYHOW = replace(CAREFUL, below_minimum=True)
+EVERY = 17
+"""Ops from one kill to the next."""
+ROLLBACK = "20261129T180000Z-rollback"
+PARTS = ("unit", "file", "folder", "turns")
+"""Kinds that tables know; the others have their own tests."""
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(canary, "settle_every_s", 0.0)
+    monkeypatch.setattr(canary, "settle_within_s", 0.0)
+    monkeypatch.setattr(drain, "look_every_s", 0.0)
+
+
+@dataclass
+class MovingTable(ServingTable):
+    """A host that also knows which text a unit was started with, and which it cannot start."""
+
+    started: dict[str, str] = field(default_factory=dict)
+    refuses: str = ""
+    """Engines whose text holds this end as soon as they have started."""
+
+    def do(self, op: Op) -> None:
+        super().do(op)
+        if op.verb == "order" and op.args["verb"] == "run":
+            self.begin(op.args["unit"])
+        for name in (*op.args.get("start", ()), *op.args.get("restart", ())):
+            self.begin(name)
+
+    def begin(self, name: str) -> None:
+        text = self.paths[UNITS + name].content.decode()
+        found = re.search(r"echo (\w+) >", text)
+        self.started[name] = text
+        self.units[name].release = found[1] if found else ""
+        if self.refuses and self.refuses in text and name == f"dsv32-{self.instance}.service":
+            self.units[name].active = "failed"
+
+
+@dataclass
+class Watched(RoutedTables):
+    """Notes, after each request that does something, whom users reach."""
+
+    watching: bool = False
+    seen: list[dict[str, set[str]]] = field(default_factory=list)
+
+    def do(self, host: str, ops: Any, **words: Any) -> Any:
+        done = super().do(host, ops, **words)
+        if self.watching:
+            self.seen.append(self.reached())
+        return done
+
+    def reached(self) -> dict[str, set[str]]:
+        """Instance → its environment, of those that run and that the router which users reach asks."""
+        front: Any = self.tables["h04"]
+        slot = front.paths["/etc/dsv32/routers.cfg"].content.decode().splitlines()[0].split()[-1]
+        asked = re.findall(r"http://10\.77\.0\.1(\d):8000", front.started[f"dsv32-router-{slot}.service"])
+        found: dict[str, set[str]] = {}
+        for host in (f"h0{number}" for number in asked):
+            table: Any = self.tables[host]
+            unit = f"dsv32-{SEATS[host]}.service"
+            if table.runs(unit):
+                found[SEATS[host]] = set(re.findall(r"/environments/([\w-]+)/bin/stub", table.started[unit]))
+        return found
+
+    def environments(self) -> set[str]:
+        return set().union(*self.reached().values())
+
+    def always_served(self) -> bool:
+        """At every moment users reached an instance of each pool, and all of the same environment."""
+        pools = [{name.partition("-")[0] for name in moment} for moment in self.seen]
+        return all(p == {"prefill", "decode"} for p in pools) and all(
+            len(set().union(*moment.values())) == 1 for moment in self.seen
+        )
+
+
+def known(wanted: Wanted) -> Wanted:
+    steps = {
+        host: tuple(s for s in own if s.kind in PARTS and s.role != "logs")
+        for host, own in wanted.steps.items()
+    }
+    return replace(wanted, steps=steps, checks={})
+
+
+@pytest.fixture
+def before(tmp_path: Path) -> Wanted:
+    return known(routed_wanted(tmp_path))
+
+
+@pytest.fixture
+def after(before: Wanted, tmp_path: Path) -> Wanted:
+    return next_of(tmp_path)
+
+
+def next_of(folder: Path) -> Wanted:
+    """The same with another version of the engine, in an environment of its own."""
+    data = folder / "data"
+    shutil.copytree(DATA, data)
+    stacks = data / "configs/stacks"
+    text = (stacks / "stub-routed.yaml").read_text()
+    (stacks / "stub-next.yaml").write_text(text.replace('engine_version: "1.0"', 'engine_version: "1.1"'))
+    path = folder / "stub.yaml"
+    text = path.read_text().replace("stub-routed", "stub-next", 1)
+    return known(resolve(load(path, data_dir=data, environment={}, text=text)))
+
+
+def fleet_with(wanted: Wanted) -> Watched:
+    """Hosts where all of it runs, as wanted."""
+    made = routed_tables(wanted)
+    fleet = Watched({h: MovingTable(**vars(t)) for h, t in made.tables.items()})
+    moved(fleet, wanted, wanted, ANYHOW, name="20261129T170000Z-up")
+    assert not moved(fleet, wanted, wanted, name="20261129T170001Z-up").plan
+    fleet.told.clear()
+    fleet.watching = True
+    return fleet
+
+
+def moved(
+    fleet: Watched,
+    before: Wanted,
+    after: Wanted,
+    manner: Manner = CAREFUL,
+    *,
+    name: str = "20261129T180000Z-rollback",
+) -> Result:
+    run = Run(name, quiet, lambda *_: "", lambda: False, "ana", "2026-11-29T18:05:00Z", "why")
+    return rollout(fleet, before, after, manner, lambda _: True, run)
+
+
+def test_one_half_after_the_other_where_they_cannot_serve_together(before: Wanted, after: Wanted) -> None:
+    fleet = fleet_with(before)
+    result = moved(fleet, before, after)
+    assert not result.problems
+    assert fleet.always_served()
+    assert fleet.environments() == {"stub-next"}
+    assert drains(fleet) == ["drained prefill-0 decode-0", "drained prefill-1 decode-1", "drained "]
+    (*_, last), _ = revisions.recall(fleet, fleet.tables)
+    assert (last.version, last.result) == ("1.1", "good")
+    assert not moved(fleet, before, after).plan
+
+
+def test_what_cannot_start_is_brought_back_and_nobody_notices(before: Wanted, after: Wanted) -> None:
+    fleet = fleet_with(before)
+    fleet.tables["h02"].refuses = "stub-next"  # type: ignore[attr-defined]
+    result = moved(fleet, before, after)
+    assert result.exit_code == 1
+    assert "decode-0" in result.problems[0].what
+    assert result.findings[-1].text == "what was before serves again"
+    assert fleet.always_served()
+    assert fleet.environments() == {"stub-routed"}
+    assert drains(fleet)[-1] == "drained "
+    assert not plan(fleet, before)
+    (*_, last), _ = revisions.recall(fleet, fleet.tables)
+    assert (last.version, last.result) == ("1.1", "failed")
+
+
+def test_what_fails_when_users_are_there_already_stays_away(before: Wanted, after: Wanted) -> None:
+    fleet = fleet_with(before)
+    fleet.tables["h03"].refuses = "stub-next"  # type: ignore[attr-defined]
+    result = moved(fleet, before, after)
+    assert "decode-1" in result.problems[0].what
+    assert fleet.always_served()
+    assert fleet.environments() == {"stub-next"}
+    assert drains(fleet)[-1] == "drained prefill-1 decode-1"
+    fleet.tables["h03"].refuses = ""  # type: ignore[attr-defined]
+    again = moved(fleet, before, after)
+    assert not again.problems
+    assert fleet.always_served()
+    assert drains(fleet)[-1] == "drained "
+
+
+@pytest.mark.parametrize("back", [False, True], ids=["on", "back"])
+def test_killed_at_any_op_and_given_again(before: Wanted, after: Wanted, back: bool) -> None:
+    """The same command ends it, and a rollback undoes it, without a moment in which nothing serves."""
+    start = fleet_with(before)
+    start.log.clear()
+    whole = deepcopy(start)
+    moved(whole, before, after)
+    ops = sum(1 for _, what in whole.log if what != "ask")
+    for number in range(1 + back, ops, EVERY):
+        fleet = deepcopy(start)
+        fleet.ops_left = number
+        with pytest.raises(Killed):
+            moved(fleet, before, after)
+        fleet.ops_left = None
+        way = (after, before) if back else (before, after)
+        result = moved(fleet, *way, name="20261129T190000Z-rollback")
+        assert not result.problems, number
+        assert fleet.always_served(), number
+        assert not plan(fleet, way[1]), number
+
+
+def test_too_few_for_two_halves(tmp_path: Path) -> None:
+    before = known(routed_wanted(tmp_path, pools={**POOLS, "decode": {"hosts": ["h02"]}}))
+    after = next_of(tmp_path)
+    fleet = fleet_with(before)
+    fleet.log.clear()
+    with pytest.raises(PlanRefusedError) as caught:
+        moved(fleet, before, after)
+    (problem,) = caught.value.problems
+    assert problem.what == "pool decode has 1 instances that serve, too few for two groups of 1"
+    assert "vLLM 1.0 → 1.1" in problem.why
+    assert {what for _, what in fleet.log} == {"ask"}
+    result = moved(fleet, before, after, ANYHOW)
+    assert not result.problems
+    assert fleet.environments() == {"stub-next"}
+    assert drains(fleet) == ["drained prefill-1", "drained "], "a break as short as one start"
+
+
+def test_what_serves_nobody_moves_first(before: Wanted, after: Wanted) -> None:
+    fleet = fleet_with(before)
+    fleet.tables["h02"].units["dsv32-decode-0.service"].active = "failed"
+    result = moved(fleet, before, after)
+    assert not result.problems
+    assert drains(fleet)[0].endswith("decode-0")
+    assert fleet.always_served()
+
+
+def test_one_after_the_other_where_they_can_serve_together(before: Wanted, tmp_path: Path) -> None:
+    fleet = fleet_with(before)
+    other = known(routed_wanted(tmp_path, settings={"all": {"max-num-seqs": 17}}))
+    result = moved(fleet, before, other)
+    assert not result.problems
+    assert fleet.always_served()
+    assert drains(fleet) == [
+        *("drained prefill-0 decode-0", "drained "),
+        *("drained prefill-1 decode-1", "drained "),
+    ]
+
+
+def drains(fleet: Watched) -> list[str]:
+    return [what for _, what in fleet.told if what.startswith("drained")]
+
+
+def test_up_goes_from_another_release_the_same_way(before: Wanted, after: Wanted) -> None:
+    """From where a move ended, or was killed; what ran before is read from what hosts remember."""
+    start = fleet_with(before)
+    start.log.clear()
+    whole = deepcopy(start)
+    moved(whole, before, after, name="20261129T180000Z-upgrade")
+    ops = sum(1 for _, what in whole.log if what != "ask")
+    run = Run(
+        "20261129T190000Z-up", quiet, lambda *_: "", lambda: False, "ana", "2026-11-29T19:00:00Z", "why"
+    )
+    everything = limit_to((), before.steps, before.deployment)
+    kept = {"1.0": before, "1.1": after}
+    for number in (*range(2, ops, 2 * EVERY), None):
+        fleet = deepcopy(start) if number else whole
+        fleet.ops_left = number
+        if number:
+            with pytest.raises(Killed):
+                moved(fleet, before, after, name="20261129T180000Z-upgrade")
+        fleet.ops_left = None
+        result = up(fleet, before, everything, lambda _: True, run, lambda entry: kept[entry.version])
+        assert not result.problems, number
+        assert fleet.always_served(), number
+        assert fleet.environments() == {"stub-routed"}
+        assert not plan(fleet, before), number
