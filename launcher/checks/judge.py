@@ -31,9 +31,14 @@ class Outcome:
     values: tuple[Value, ...] = ()
 
 
-def findings_of(asked: Sequence[Asked], facts: Mapping[str, Facts]) -> tuple[CheckFinding, ...]:
-    """What is wrong, in the order of the checks, and what cannot be told: of one fault, the rest."""
-    silent = {a.host for a in asked} - facts.keys()
+def findings_of(
+    asked: Sequence[Asked], facts: Mapping[str, Facts], silent: Collection[str] = ()
+) -> tuple[CheckFinding, ...]:
+    """What is wrong, in the order of the checks, and what cannot be told: of one fault, the rest.
+
+    `silent`: hosts of which nothing is to be told, beside those that were asked and gave no answer.
+    """
+    silent = {*silent, *({a.host for a in asked} - facts.keys())}
     first = [outcome_of(a, facts[a.host], silent) for a in asked if a.host in facts]
     by_check: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in waiting_for_needs(alike(first)):

@@ -37,8 +37,18 @@ class Report:
         return Exit.WARNINGS if severities else Exit.DONE
 
 
-def check(fleet: Hands, wanted: Wanted, checks: Iterable[Check], hosts: Collection[str]) -> Report:
-    """Ask these checks of these hosts, all that one host is asked in one request, and compare the answers."""
+def check(
+    fleet: Hands,
+    wanted: Wanted,
+    checks: Iterable[Check],
+    hosts: Collection[str],
+    *,
+    silent: Collection[str] = (),
+) -> Report:
+    """Ask these checks of these hosts, all that one host is asked in one request, and compare the answers.
+
+    `silent`: hosts that may be out of reach of their peers.
+    """
     asked = asked_of(checks, wanted, hosts)
     questions = {
         host: tuple(dict.fromkeys(probe for a in asked if a.host == host for probe in a.probes))
@@ -47,7 +57,7 @@ def check(fleet: Hands, wanted: Wanted, checks: Iterable[Check], hosts: Collecti
     answers = fleet.ask(questions, within_s=wanted.wish.inventory.ssh.answer_within_s)
     facts = {host: answer for host, answer in answers.items() if isinstance(answer, Facts)}
     return Report(
-        findings=findings_of(asked, facts),
+        findings=findings_of(asked, facts, silent),
         hosts=tuple(questions),
         checks=tuple(dict.fromkeys(a.check.id for a in asked)),
         unreached=tuple(answer for answer in answers.values() if isinstance(answer, Problem)),
@@ -80,8 +90,12 @@ def named(names: Sequence[str], checks: Sequence[Check]) -> tuple[Check, ...]:
 def refusing(
     fleet: Hands, wanted: Wanted, hosts: Collection[str], *, data_dir: Path | None = None
 ) -> tuple[CheckFinding, ...]:
-    """What `up` begins nothing with: errors that nothing it does would put right."""
+    """What `up` begins nothing with on these hosts: errors that nothing it does would put right.
+
+    Hosts that it leaves out, or does not reach, keep it from nothing.
+    """
     checks = all_checks(data_dir=data_dir)
     ids = [check.id for check in checks if check.refuses_up]
-    report = check(fleet, wanted, named(ids, checks) if ids else (), hosts)
+    others = set(wanted.wish.inventory.hosts) - set(hosts)
+    report = check(fleet, wanted, named(ids, checks) if ids else (), hosts, silent=others)
     return tuple(f for f in report.findings if f.verdict == "wrong" and f.check.refuses_up)

@@ -248,6 +248,12 @@ def test_up_asks_only_what_it_would_refuse_with(wanted: Wanted) -> None:
     }
 
 
+def test_a_host_that_is_left_out_of_a_run_keeps_it_from_nothing(wanted: Wanted) -> None:
+    lost = Fleet({h: {"reach": no_way("gpu08")} for h in HOSTS})
+    assert [f.check.id for f in refusing(lost, wanted, HOSTS)] == ["peers-reachable"]
+    assert refusing(lost, wanted, [h for h in HOSTS if h != "gpu08"]) == ()
+
+
 def test_names_of_topics_bring_what_they_need() -> None:
     one = {c.id for c in named(["fabric-manager-version"], CHECKS)}
     assert one == {"fabric-manager-version", "driver-version", "driver-answers"}
