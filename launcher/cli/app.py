@@ -12,6 +12,7 @@ from typer.main import get_group
 from launcher import __version__
 from launcher.cli import (
     benching,
+    checking,
     diagnosing,
     drain,
     drilling,
@@ -96,7 +97,7 @@ PANELS: Mapping[str, tuple[Callable[..., None], ...]] = {
         drilling.drill,
     ),
     KEEP: (holding.lock, holding.unlock, holding.audit, look.runs, revising.revisions),
-    LOOK_INSIDE: (look.check, look.explain, diagnosing.bundle),
+    LOOK_INSIDE: (checking.check, look.explain, diagnosing.bundle),
     PREPARE: (inventories.init, files.lint, fitting.fit, fitting.predict, inventories.inventory),
 }
 for panel, commands in PANELS.items():

@@ -62,7 +62,7 @@ def drill(
     asked = Asked(read_wanted(inventory, data_dir), directory, data_dir, why, per_second, request_within_s)
     outcomes: list[Outcome] = []
     with stage_of(asked, view) as (stage, running):
-        for case in cases_of(stage, chosen):
+        for case in cases_of(stage, chosen, named=not every):
             view.say(f"\n{case.title}: {case.drill.title}")
             outcomes.append(one(stage, case, asked, running))
             view.result("outcome", outcome_document(outcomes[-1]), outcome_line(outcomes[-1]))

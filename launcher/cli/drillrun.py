@@ -77,17 +77,17 @@ def stage_of(asked: Asked, view: View) -> Iterator[tuple[Stage, Running]]:
             flow.mend(ground)
 
 
-def cases_of(stage: Stage, chosen: Sequence[tuple[Drill, str]]) -> list[Case]:
-    """Every spot of every drill. InputError where one that was named has none."""
+def cases_of(stage: Stage, chosen: Sequence[tuple[Drill, str]], *, named: bool) -> list[Case]:
+    """Every spot of every drill. InputError where one that was `named` has none."""
     now = stage.look()
     found: list[Case] = []
     for drill, host in chosen:
         spots = flow.cases_of(drill, stage.deployment, now)
         here = [c for c in spots if host in ("", c.host)]
-        if host and not here:
-            what = f"{drill.id} has no spot on {host}"
+        if named and not here:
+            what = f"{drill.id} has no spot {f'on {host}' if host else 'in this deployment'}"
             known = ", ".join(c.host for c in spots) or "none"
-            raise InputError(Problem(what, why=f"its spots: {known}", do=f"dsv32-launch drill {drill.id}"))
+            raise InputError(Problem(what, why=f"its spots: {known}", do="dsv32-launch drill --list"))
         found += here
     return found
 

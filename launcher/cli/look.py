@@ -1,4 +1,4 @@
-"""The commands that look and never change a host: status, check, logs, explain, runs."""
+"""The commands that look and never change a host: status, logs, explain, runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from launcher.cli.options import (
     InventoryArgument,
     InventoryOption,
     JsonLines,
-    Limit,
     LogTime,
     UnitTarget,
 )
@@ -51,30 +50,6 @@ def status(
                 break
             time.sleep(every_s)
     raise typer.Exit(Exit.DONE if now.serving else Exit.HOSTS_FAILED)
-
-
-def check(
-    inventory: InventoryArgument = None,
-    limit: Limit = "",
-    data_dir: DataDir = None,
-    json_lines: JsonLines = False,
-) -> None:
-    """Ask every check of the stack's roles on every host. Changes nothing; exit 1 if one fails."""
-    from launcher.cli.context import connected, read_wanted
-    from launcher.cli.operate import limit_of
-    from launcher.cli.output import choose
-    from launcher.flows import check as flow
-    from launcher.flows.plan import limited
-
-    view = choose(json_lines=json_lines)
-    wanted = read_wanted(inventory, data_dir)
-    here = limited(wanted, limit_of(wanted, limit, view).hosts)
-    with connected(wanted) as fleet:
-        findings = flow.check(fleet, here)
-    problems = [f.problem for f in findings if f.problem]
-    view.findings(findings)
-    view.problems(problems)
-    raise typer.Exit(Exit.HOSTS_FAILED if problems else Exit.DONE)
 
 
 def logs(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from launcher.cli.gate import Despite, begin_despite, despite_of, red_hosts, refused_remark
 from launcher.cli.options import DataDir, InventoryArgument, JsonLines, Limit, Verbose, Why, Yes
 from launcher.model.problem import Exit, InputError, Problem
 
@@ -42,6 +43,7 @@ def plan(
     """Show what `up` would change, and why. Changes nothing; exit 3 if there is anything to change."""
     from launcher.cli.context import connected, reached, read_wanted
 
+    refused = ""
     asked_nobody = nullcontext((read_wanted(inventory, data_dir, secrets=False), None)) if offline else None
     with asked_nobody or reached(inventory, data_dir, ahead=not limit) as (wanted, connections):
         from launcher.cli.output import choose
@@ -58,8 +60,10 @@ def plan(
             with connected(wanted, over=connections) as fleet:
                 here = flow.limited(respecting(fleet, wanted), hosts)
                 planned = flow.plan(fleet, here)
+                if planned:
+                    refused = refused_remark(red_hosts(fleet, wanted, planned, data_dir))
     remark = remark_of(wanted, data_dir) if planned else ""
-    told = remarks(remark, drained_lines(here), unfinished_line(planned))
+    told = remarks(remark, refused, drained_lines(here), unfinished_line(planned))
     view.plan(planned, title=title(wanted), remark=told)
     if offline:
         view.offline(here)
@@ -84,6 +88,7 @@ def up(
         ),
     ] = None,
     limit: Limit = "",
+    despite: Despite = "",
     why: Why = "",
     yes: Yes = False,
     data_dir: DataDir = None,
@@ -94,6 +99,7 @@ def up(
     from launcher.cli.context import connected, reached
 
     approval_possible(yes=yes or bool(saved))
+    meant = despite_of(despite, why, data_dir)
     saved_plan = read_plan(saved) if saved else None
     with reached(inventory, data_dir, ahead=not limit) as (wanted, connections):
         from launcher.cli.interrupt import Interrupt
@@ -114,6 +120,8 @@ def up(
                 view.plan(planned, title=title(wanted), remark=told)
                 if saved_plan is not None:
                     refuse_if_moved(saved_plan, planned, path=str(saved))
+                if planned:
+                    begin_despite(red_hosts(fleet, wanted, planned, data_dir), meant, run.listen)
                 if planned and not (yes or saved) and not asked("Apply?"):
                     return False
                 run.plan(planned)

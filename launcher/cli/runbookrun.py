@@ -218,7 +218,13 @@ def commanded(doing: Doing, move: Move) -> Stop | None:
     options = options_of(command_table()[move.words[0]])
     words += ["--yes"] if doing.yes and "--yes" in options else []
     words += ["--json"] if doing.json_lines and "--json" in options else []
-    code = app(words, prog_name=PROGRAM, standalone_mode=False) or 0
+    try:
+        code = app(words, prog_name=PROGRAM, standalone_mode=False) or 0
+    except LauncherError as error:
+        if error.exit_code not in move.step.exits:
+            raise
+        doing.view.problems(error.problems)
+        return None
     if code in move.step.exits:
         return None
     ends = " or ".join(map(str, move.step.exits))

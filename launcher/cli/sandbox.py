@@ -22,6 +22,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 NEW = Disks()
+DEVICES = Path("/dev")
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 HostName = Annotated[str, typer.Argument(metavar="HOST", help="Name, number or address of a host.")]
@@ -71,12 +72,15 @@ def up(
     count: Annotated[int, typer.Argument(metavar="N", help="How many hosts, 1 to 64.")],
     root_size: Annotated[str, typer.Option(help="New hosts' root: tmpfs size, or `disk`.")] = NEW.root,
     nvme_size: Annotated[str, typer.Option(help="New hosts' /nvme: tmpfs size, or `disk`.")] = NEW.nvme,
+    gpu: Annotated[
+        bool, typer.Option("--gpu", help="Hosts see this machine's GPUs, driver and programs.")
+    ] = False,
     within_s: Annotated[float, typer.Option(help="Seconds for a host to boot.")] = 300,
     as_json: AsJson = False,
 ) -> None:
     """Have exactly N hosts up, without faults; does nothing where that is so."""
     began, sandbox = time.monotonic(), _sandbox(ctx)
-    sandbox.up(count, disks=Disks(root_size, nvme_size), within_s=within_s)
+    sandbox.up(count, disks=Disks(root_size, nvme_size), devices=DEVICES if gpu else None, within_s=within_s)
     _say(f"{counted(count, 'host')} up in {time.monotonic() - began:.1f} s")
     hosts = [{"name": host.name, "address": host.address} for host in sandbox.hosts()]
     if as_json:

@@ -10,7 +10,7 @@ from launcher.model.problem import Problem
 
 EXIT_CODES = (
     "exit codes: 0 done or nothing to do · 1 hosts failed · 2 input wrong, errors (lint) · "
-    "3 changes (plan), warnings (lint), cannot tell (bench) · 4 locked · 5 SLA missed · "
+    "3 changes (plan), warnings (lint, check), cannot tell (bench) · 4 locked · 5 SLA missed · "
     "6 plan stale or surprise · 130 interrupted"
 )
 

@@ -106,7 +106,7 @@ def of_routers(wanted: Wanted, drained: tuple[Drained, ...]) -> Wanted:
     hosts = {r.host for r in told.deployment.routers} if told.deployment else set()
     here = limited(told, hosts)
     steps = {host: tuple(s for s in own if s.role == "router") for host, own in here.steps.items()}
-    return replace(here, steps=steps, checks={}, whole=False)
+    return replace(here, steps=steps, whole=False)
 
 
 def switch(

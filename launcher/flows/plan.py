@@ -39,5 +39,4 @@ def limited(wanted: Wanted, hosts: Collection[str]) -> Wanted:
     return replace(
         wanted,
         steps={host: steps for host, steps in wanted.steps.items() if host in hosts},
-        checks={host: checks for host, checks in wanted.checks.items() if host in hosts},
     )

@@ -118,7 +118,7 @@ def _routers_alone(it: Restart, hosts: Collection[str]) -> Wanted:
 
 def _only(wanted: Wanted, those: Callable[[Step], bool]) -> Wanted:
     steps = {host: tuple(s for s in own if those(s)) for host, own in wanted.steps.items()}
-    return replace(wanted, steps={h: s for h, s in steps.items() if s}, checks={}, whole=False)
+    return replace(wanted, steps={h: s for h, s in steps.items() if s}, whole=False)
 
 
 def _in_waves(it: Restart, waves: Waves, serve: Collection[str]) -> Iterator[Finding]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
 from launcher.execute.outcome import Outcome
-from launcher.flows.check import check
 from launcher.flows.plan import limited, plan
 from launcher.flows.revisions import remembered
 from launcher.flows.run import Approve, Run
@@ -118,10 +117,7 @@ def make_so(fleet: Hands, wanted: Wanted, planned: Plan, run: Run, *, limit: Lim
     told = tuple(away.findings) if away else ()
     if run.interrupted():
         return Result(planned, outcome, told)
-    # a host that is lost has said so already
-    lost = {host for host, its in outcome.hosts.items() if its.problem}
-    checks = check(fleet, limited(here, here.steps.keys() - lost))
-    return Result(planned, outcome, (*told, *verify(fleet, wanted, limit, outcome, run), *checks))
+    return Result(planned, outcome, (*told, *verify(fleet, wanted, limit, outcome, run)))
 
 
 def requests_of(fleet: Hands, wanted: Wanted, planned: Plan, run: Run, *, limit: Limit) -> Away | None:

@@ -40,18 +40,6 @@ class StepFile:
     restart_on: tuple[str, ...] = field(default=())
 
 
-@dataclass(frozen=True, slots=True)
-class CheckFile:
-    """The words of a check that are the same for all kinds."""
-
-    kind: str
-    because: str
-    """Why it matters."""
-    do: str
-    """What a person does about it."""
-    each: Each = "host"
-
-
 def read_roles(stack: Stack, data: Data, problems: Collector) -> tuple[Role, ...]:
     """The stack's roles in the order in which they are applied. Roles that are not there are left out."""
     known = data.names("roles", holding="role.yaml")
@@ -73,15 +61,13 @@ def read_role(name: str, data: Data) -> Role:
         raise InputError(unknown("role", name, where="roles", known=data.names("roles", holding="role.yaml")))
     document = data.document(path)
     assert isinstance(document.values, dict)
-    own = {key: value for key, value in document.values.items() if key not in ("steps", "checks")}
+    own = {key: value for key, value in document.values.items() if key != "steps"}
     problems = Collector()
     head = problems.attempt(lambda: fill(RoleFile, own, place=document.place))
-    steps = problems.attempt(lambda: _read_steps(document, "steps"))
-    checks = problems.attempt(lambda: _read_steps(document, "checks"))
+    steps = problems.attempt(lambda: _read_steps(document))
     problems.raise_any()
     assert head is not None
     assert steps is not None
-    assert checks is not None
     templates = {p.name: data.text(p) for p in _files(path.parent / "templates")}
     files = {p.name: data.content(p) for p in _files(path.parent / "files")}
     return Role(
@@ -91,31 +77,30 @@ def read_role(name: str, data: Data) -> Role:
         pools=head.pools,
         needs=head.needs,
         steps=steps,
-        checks=checks,
         templates=templates,
         files=files,
         source=document.place(()),
     )
 
 
-def _read_steps(document: Document, section: str) -> tuple[RoleStep, ...]:
+def _read_steps(document: Document) -> tuple[RoleStep, ...]:
     assert isinstance(document.values, dict)
-    written = document.values.get(section, {})
+    written = document.values.get("steps", {})
     if not isinstance(written, dict):
         if written == "":
             return ()
-        what = f"`{section}` is not a mapping of names to {section}"
-        raise InputError(Problem(what, where=document.place((section,)), do="write `name: {kind: ...}`"))
+        what = "`steps` is not a mapping of names to steps"
+        raise InputError(Problem(what, where=document.place(("steps",)), do="write `name: {kind: ...}`"))
     problems = Collector()
     read = [
-        problems.attempt(partial(_read_step, document, (section, name), value))
+        problems.attempt(partial(_read_step, document, ("steps", name), value))
         for name, value in written.items()
     ]
     steps = tuple(step for step in read if step is not None)
     for step in steps:
         for index, other in enumerate(step.restart_on):
             if other not in written:
-                where = document.place((section, step.name, "restart_on", index))
+                where = document.place(("steps", step.name, "restart_on", index))
                 problems.keep([Problem(f"unknown step `{other}`", where=where, do=near(other, written))])
     problems.raise_any()
     return steps
@@ -125,14 +110,13 @@ def _read_step(document: Document, location: Location, value: Value) -> RoleStep
     where = document.place(location)
     if not isinstance(value, dict):
         raise InputError(Problem(f"step `{location[-1]}` has no keys", where=where, do="add `kind:`"))
-    is_check = location[0] == "checks"
-    common = {f.name for f in fields(CheckFile if is_check else StepFile)}
+    common = {f.name for f in fields(StepFile)}
     words = {key: item for key, item in value.items() if key in common}
 
     def place(inner: Location) -> str:
         return document.place((*location, *inner))
 
-    head = fill(CheckFile, words, place=place) if is_check else fill(StepFile, words, place=place)
+    head = fill(StepFile, words, place=place)
     params = {
         key: Setting(as_text(item), document.place((*location, key)))
         for key, item in value.items()
@@ -142,11 +126,9 @@ def _read_step(document: Document, location: Location, value: Value) -> RoleStep
         name=str(location[-1]),
         kind=head.kind,
         each=head.each,
-        restart_on=getattr(head, "restart_on", ()),
+        restart_on=head.restart_on,
         params=params,
         source=where,
-        because=getattr(head, "because", ""),
-        do=getattr(head, "do", ""),
     )
 
 

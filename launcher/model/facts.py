@@ -31,6 +31,8 @@ class Facts(Mapping[Probe, Any]):
 
     host: str
     answers: Mapping[Probe, Any] = field(default_factory=dict)
+    ahead_s: float = 0.0
+    """Seconds that the host's clock is ahead of the controller's, as far as that is certain."""
 
     def __getitem__(self, probe: Probe) -> Any:
         return self.answers[probe]

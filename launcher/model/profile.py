@@ -74,6 +74,8 @@ class Hardware:
     """What `fit` cannot work out; None: nothing was measured on it."""
     settings: SettingsByPool = field(default_factory=dict)
     environment: SettingsByPool = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """What checks expect of it, as `{{ hardware.variables.x }}`."""
     source: str = ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import astuple, dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from launcher.model.facts import Facts, Probe, Unknown
@@ -13,7 +13,7 @@ FOLDER = "/var/lib/dsv32/revisions"
 """Beside what guards remember: a record of the tool's, not configuration."""
 HISTORY = f"{FOLDER}/history.jsonl"
 LAST = Probe("read", (HISTORY, -600))
-"""Its end; asked beside other questions, so that it costs no request, and few bytes: a line has some 150,
+"""Its end; asked beside other questions, so that it costs no request, and few bytes: a line has some 80,
 and a reason at most 400 more."""
 WHOLE = Probe("read", (HISTORY, 262144))
 
@@ -24,6 +24,7 @@ LINES = 200
 
 Result: TypeAlias = Literal["begun", "good", "part", "failed"]
 """part: done well, on some of the hosts or instances only."""
+RESULTS: tuple[Result, ...] = get_args(Result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,8 @@ def entries_in(answer: Any) -> tuple[Entry, ...]:
 
 
 def history_text(entries: Iterable[Entry]) -> str:
-    """The file's content."""
-    lines = (json.dumps(asdict(e), ensure_ascii=False, separators=(",", ":")) for e in entries)
+    """The file's content: a list a line, without names, for its end travels with each plan."""
+    lines = (json.dumps(astuple(e), ensure_ascii=False, separators=(",", ":")) for e in entries)
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -125,8 +126,9 @@ def good_before(entries: Iterable[Entry], present: str) -> str | None:
 
 def _entry(line: str) -> Entry | None:
     try:
-        told = json.loads(line)
-        entry = Entry(**{f.name: told[f.name] for f in fields(Entry)})
-    except (ValueError, TypeError, KeyError):
+        *words, last = map(str, json.loads(line))
+        result = next(known for known in RESULTS if known == last)
+        revision, run, who, why, stack, version = words
+    except (ValueError, TypeError, StopIteration):
         return None
-    return entry if entry.result in get_args(Result) else None
+    return Entry(revision, run, who, why, stack, version, result)

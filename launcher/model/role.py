@@ -27,10 +27,6 @@ class RoleStep:
     """Steps of this role whose content makes the unit restart when it changes (kind `unit` only)."""
     params: Mapping[str, Setting]
     source: str
-    because: str = ""
-    """Why it matters (checks only)."""
-    do: str = ""
-    """What to do about it (checks only)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +40,6 @@ class Role:
     """Empty: all hosts."""
     needs: tuple[str, ...]
     steps: tuple[RoleStep, ...]
-    checks: tuple[RoleStep, ...]
-    """A check is a step without hands: same kinds, same comparison, no ops."""
     templates: Mapping[str, str]
     """File name → text, of templates/."""
     files: Mapping[str, bytes]
@@ -69,7 +63,3 @@ class Step:
     """The engine instance whose unit this is; empty for all other steps."""
     source: str
     """`file:line` of the step in its role."""
-    because: str = ""
-    """Why it matters (checks only)."""
-    do: str = ""
-    """What to do about it (checks only)."""

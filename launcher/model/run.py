@@ -17,6 +17,7 @@ EventKind: TypeAlias = Literal[
     "job",
     "phase",
     "ready",
+    "despite",
     "finding",
     "host-failed",
     "instance-failed",

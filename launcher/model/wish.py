@@ -33,7 +33,5 @@ class Wanted:
     wish: Wish
     deployment: Deployment | None
     steps: Mapping[str, tuple[Step, ...]]
-    checks: Mapping[str, tuple[Step, ...]] = field(default_factory=dict)
-    """What must hold on each host and is nobody's to change."""
     whole: bool = True
     """The steps are all there are: a unit of ours that none of them names is to go."""

@@ -20,6 +20,7 @@ from launcher.model.problem import LauncherError, LockedError, Problem
 from launcher.model.run import Event, Listener
 from launcher.model.wish import Wish
 from launcher.remote import faults
+from launcher.remote.agent_looks import LOOKS
 from launcher.remote.connections import Connections
 from launcher.remote.session import Session
 
@@ -163,11 +164,15 @@ class Fleet:
 
     def _ask(self, host: str, probes: tuple[Probe, ...], within_s: float) -> Facts:
         frame = {"ask": [(p.kind, p.args) for p in probes]}
-        reply = self._session(host).request(frame, within_s=within_s)
+        session = self._session(host)
+        module = "agent_looks" if any(p.kind in LOOKS for p in probes) else ""
+        sent = time.time()
+        reply = session.request(frame, within_s=within_s, module=module)
+        ahead_s = certainly_ahead_s(sent, reply["at"], time.time())
         answers: dict[Probe, Any] = dict(zip(probes, reply["answers"], strict=True))
         for index, reason in reply["unknown"].items():
             answers[probes[int(index)]] = Unknown(reason)
-        return Facts(host, answers)
+        return Facts(host, answers, ahead_s)
 
     def _lock(self, host: str) -> _Refused | None:
         """Take the lock, and ask in the same request who holds the host."""
@@ -214,6 +219,17 @@ class Holder:
             "two runs at once would undo each other's work; the lock goes when that run ends or dies",
             f"wait for it, or end it: on {self.told['from']}, `kill {self.told['pid']}`",
         )
+
+
+def certainly_ahead_s(sent: float, there: Sequence[float], came: float) -> float:
+    """Seconds that a clock is ahead of ours, by the times of a request: sent here, received and answered
+    there, come back here. What the way may have taken is not counted: 0.0 where that explains all.
+
+    >>> certainly_ahead_s(100.0, (100.2, 100.7), 101.0), certainly_ahead_s(100.0, (107.2, 107.7), 101.0)
+    (0.0, 6.7)
+    """
+    most, least = there[0] - sent, there[1] - came
+    return round(min(0.0, most) + max(0.0, least), 3)
 
 
 def wire_op(op: Op) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from launcher.model.problem import InputError, Problem
 from launcher.model.role import STAGES, Role, RoleStep, Step
 from launcher.model.wish import Wanted, Wish
 from launcher.resolve.params import Param, read_params
-from launcher.steps import KINDS, WITHOUT_HANDS, unit
+from launcher.steps import KINDS, unit
 
 PATH_KINDS = frozenset({"absent", "file", "folder", "link"})
 Values: TypeAlias = Mapping[str, object]
@@ -53,31 +53,27 @@ class Draft:
 
 
 def expand(wish: Wish, deployment: Deployment | None) -> Wanted:
-    """The steps and checks of each host: by stage, then in the roles' order, then as written.
+    """The steps of each host: by stage, then in the roles' order, then as written.
 
     InputError with the Problems of all roles on all hosts.
     """
     problems: dict[Problem, None] = {}
     roles = sorted(wish.roles, key=lambda role: STAGES.index(role.stage))
-    filler = Filler(_shared_values(wish, deployment), deployment, problems)
-
-    def on_hosts(drafts: Mapping[str, tuple[Draft, ...]]) -> dict[str, tuple[Step, ...]]:
-        return {
-            host.name: tuple(
-                step
-                for role in roles
-                if not role.pools or set(role.pools) & _pools_of(host, wish)
-                for step in filler.steps(drafts[role.name], host)
-            )
-            for host in wish.inventory.hosts.values()
-        }
-
-    steps = on_hosts({role.name: _drafts(role, role.steps, problems) for role in roles})
-    checks = on_hosts({role.name: _drafts(role, role.checks, problems) for role in roles})
+    filler = Filler(shared_values(wish, deployment), deployment, problems)
+    drafts = {role.name: _drafts(role, problems) for role in roles}
+    steps = {
+        host.name: tuple(
+            step
+            for role in roles
+            if not role.pools or set(role.pools) & _pools_of(host, wish)
+            for step in filler.steps(drafts[role.name], host)
+        )
+        for host in wish.inventory.hosts.values()
+    }
     problems.update(dict.fromkeys(p for each in steps.values() for p in _disputed(each)))
     if problems:
         raise InputError(*problems)
-    return Wanted(wish, deployment, steps, checks)
+    return Wanted(wish, deployment, steps)
 
 
 class Filler:
@@ -146,15 +142,11 @@ class Filler:
         return found
 
 
-def _drafts(role: Role, steps: tuple[RoleStep, ...], problems: dict[Problem, None]) -> tuple[Draft, ...]:
-    """Steps or checks of a role; Problems are noted for those that cannot be read."""
+def _drafts(role: Role, problems: dict[Problem, None]) -> tuple[Draft, ...]:
+    """The steps of a role; Problems are noted for those that cannot be read."""
     drafts = []
-    for step in steps:
+    for step in role.steps:
         kind = KINDS.get(step.kind)
-        if step.kind in WITHOUT_HANDS and steps is role.steps:
-            what = f"step {role.name}/{step.name} of kind {step.kind} can change nothing"
-            problems[Problem(what, where=step.source, do="move it to `checks:`")] = None
-            continue
         if kind is None:
             problem = Problem(f"unknown kind `{step.kind}`", where=step.source, do=near(step.kind, KINDS))
             problems[problem] = None
@@ -192,8 +184,6 @@ def _step(draft: Draft, subject: Subject, want: Any) -> Step:
         want=want,
         instance=want.guarded if isinstance(want, unit.Params) else "",
         source=draft.step.source,
-        because=draft.step.because,
-        do=draft.step.do,
     )
 
 
@@ -250,7 +240,8 @@ def _places(draft: Draft) -> Place:
     return place
 
 
-def _shared_values(wish: Wish, deployment: Deployment | None) -> dict[str, object]:
+def shared_values(wish: Wish, deployment: Deployment | None) -> dict[str, object]:
+    """The names that every template knows, of roles and of checks."""
     profile = wish.profile
     return {
         "inventory": wish.inventory,

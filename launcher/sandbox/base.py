@@ -15,9 +15,11 @@ from launcher.sandbox import lock, mounts, programs
 from launcher.sandbox.places import Place
 
 # a program or file that the sandbox needs on this machine -> its Debian package
-NEEDED = {
+TO_BUILD = {
     "debootstrap": "debootstrap",
     "/usr/share/keyrings/debian-archive-keyring.gpg": "debian-archive-keyring",
+}
+TO_RUN = {
     "systemd-nspawn": "systemd-container",
     "ip": "iproute2",
     "tc": "iproute2",
@@ -84,16 +86,17 @@ rm -f /etc/machine-id /var/lib/dbus/machine-id /etc/hostname
 """
 
 
-def lacking() -> tuple[str, ...]:
-    """Debian packages that this machine needs and does not have."""
-    absent = {package for name, package in NEEDED.items() if not (shutil.which(name) or Path(name).exists())}
+def lacking(*, built: bool = False) -> tuple[str, ...]:
+    """Debian packages that this machine needs and does not have; `built`: the base tree is there."""
+    needed = TO_RUN if built else {**TO_BUILD, **TO_RUN}
+    absent = {package for name, package in needed.items() if not (shutil.which(name) or Path(name).exists())}
     return tuple(sorted(absent))
 
 
-def require_machine() -> None:
+def require_machine(*, built: bool = False) -> None:
     """LauncherError when this machine cannot hold a sandbox: not root, or packages missing."""
     require_root()
-    if packages := lacking():
+    if packages := lacking(built=built):
         raise LauncherError(
             Problem(
                 f"this machine lacks Debian packages: {' '.join(packages)}", do="dsv32-launch sandbox deps"

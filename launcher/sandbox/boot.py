@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from launcher.sandbox import cgroups, layer, mounts, processes, programs, state
+from launcher.sandbox import cgroups, gpu, layer, mounts, processes, programs, state
 from launcher.sandbox.places import HostPlace
 
 ON_DISK = "disk"
@@ -37,8 +37,11 @@ def make_disks(host: HostPlace, disks: Disks) -> None:
     upper, work = host.writable / "upper", host.writable / "work"
     if not (upper / "etc/hostname").exists():
         work.mkdir(exist_ok=True)
+        if host.sandbox.devices:
+            gpu.fill(upper, host.sandbox)
         _personalize(host, upper)
-    lower = (host.sandbox.layer, host.sandbox.tree)
+    place = host.sandbox
+    lower = (gpu.ROOT, place.below) if place.devices else (place.layer, place.tree)
     mounts.overlay(host.root, lower=lower, upper=upper, work=work, label=host.machine)
 
 
@@ -74,6 +77,7 @@ def container(host: HostPlace) -> tuple[str, ...]:
         "--rlimit=RLIMIT_NOFILE=1024:524288",
         f"--bind-ro={host.sandbox.gpfs}:/gpfs",
         f"--bind={host.nvme}:/nvme",
+        *(gpu.words(host.sandbox.devices) if host.sandbox.devices else ()),
     )
 
 

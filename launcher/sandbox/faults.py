@@ -49,6 +49,11 @@ echo $$ >"/sys/fs/cgroup/system.slice/$1/cgroup.procs"
 exec systemd-cat -t "$1"
 """
 SIGNAL = """
+if [ -z "$3" ]; then  # not by systemctl, which would write down that somebody asked for it
+    pid=$(systemctl show -P MainPID "$1")
+    [ "$pid" -gt 0 ] && exec kill -s "$2" "$pid"
+    exit 1
+fi
 found=1
 for pid in $(find "/sys/fs/cgroup/system.slice/$1" -name cgroup.procs -exec cat {} + 2>/dev/null); do
     tr '\\0' ' ' <"/proc/$pid/cmdline" | cat - "/proc/$pid/comm" | grep -Eq -- "$3" || continue
@@ -69,7 +74,7 @@ mount -t overlay stand-ins -o "$options" "$1" 2>/dev/null || mount -t tmpfs stan
 """
 MEND = f"""
 [ -e {SAID} ] && journalctl -q --rotate && journalctl -q --vacuum-time=1s
-umount {" ".join(LAYERED)} {LAYERS} 2>/dev/null
+umount {" ".join(LAYERED)} {LAYERS} /proc/meminfo 2>/dev/null
 for program in $(ls {FOLDER} 2>/dev/null); do rm -f {PROGRAMS}/"$program"; done
 rm -rf {LAYERS} {FOLDER} /dev/kmsg
 for unit in /sys/fs/cgroup/system.slice/dsv32-*.service; do
@@ -83,8 +88,7 @@ systemctl start $(systemctl list-unit-files --no-legend --state=enabled 'dsv32-*
 
 def signal(host: SandboxHost, unit: str, how: str, *, process: str = "") -> None:
     """Signal a unit's main process, or those of its processes whose command line or name matches."""
-    main = ("systemctl", "kill", "--kill-who=main", "-s", how, unit)
-    _must(host, ("sh", "-c", SIGNAL, "sh", unit, how, process) if process else main)
+    _must(host, ("sh", "-c", SIGNAL, "sh", unit, how, process))
 
 
 def kernel_says(host: SandboxHost, lines: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 from launcher.model.problem import InputError, LauncherError, Problem
-from launcher.sandbox import base, boot, cgroups, layer, lock, machine, mounts, network, state
+from launcher.sandbox import base, boot, cgroups, gpu, layer, lock, machine, mounts, network, state
 from launcher.sandbox.host import SandboxHost
 from launcher.sandbox.places import MOST_HOSTS, Place
 
@@ -55,7 +55,8 @@ class Sandbox:
         known = state.load_sandbox(self.directory)
         subnet = IPv4Network(known.subnet) if known.subnet else _subnet(self._subnet)
         name = known.name or self._name or DEFAULT_NAME
-        return Place(self.directory, self._base, name, subnet or network.CANDIDATES[0])
+        devices = Path(known.devices) if known.devices else None
+        return Place(self.directory, self._base, name, subnet or network.CANDIDATES[0], devices)
 
     @property
     def ssh_config(self) -> Path:
@@ -88,16 +89,26 @@ class Sandbox:
         """The hosts that `h01`, `h01,h03` or `all` means."""
         return self.hosts() if words == "all" else tuple(self.host(word) for word in words.split(","))
 
-    def up(self, count: int, *, disks: boot.Disks | None = None, within_s: float = 300) -> None:
+    def up(
+        self,
+        count: int,
+        *,
+        disks: boot.Disks | None = None,
+        devices: Path | None = None,
+        within_s: float = 300,
+    ) -> None:
         """Have exactly this many hosts, up and without faults; nothing to do when that is so.
 
-        Hosts that exist keep their disks' sizes. LauncherError with a Problem for each host that is not up.
+        Hosts that exist keep their disks' sizes. `devices`: `/dev`, for hosts with this machine's GPUs and
+        programs; None: as the hosts that exist. LauncherError with a Problem for each that is not up.
         """
         if not 1 <= count <= MOST_HOSTS:
             raise InputError(Problem(f"{count} hosts asked for, a sandbox has 1 to {MOST_HOSTS}"))
-        base.require_machine()
+        base.require_machine(built=base.is_built(self.place))
+        if devices:
+            gpu.require(devices)
         with self.locked():
-            place = self._settle()
+            place = self._settle(devices)
             base.build(place, mirror=self._mirror, say=self._say)
             machine.prepare()
             hosts = self._make(place, count, disks or boot.Disks())
@@ -116,12 +127,13 @@ class Sandbox:
             cgroups.kill(place.cgroup)
             cgroups.remove(place.cgroup)
             mounts.unmount_under(place.hosts)
+            mounts.unmount_under(place.below)
             machine.set_back()
             self._clear(() if purge else KEPT)
 
     def build_base(self) -> None:
         """Have the base tree, without any host."""
-        base.require_machine()
+        base.require_machine(built=base.is_built(self.place))
         with self.locked():
             base.build(self.place, mirror=self._mirror, say=self._say)
 
@@ -132,8 +144,8 @@ class Sandbox:
         with lock.held(self.directory / "lock", wait=wait):
             yield
 
-    def _settle(self) -> Place:
-        """Choose name and subnet, once: they hold until `down`."""
+    def _settle(self, devices: Path | None) -> Place:
+        """Choose name, subnet and what hosts stand on, once: it holds until `down`."""
         known = state.load_sandbox(self.directory)
         for option, given, found in (
             ("name", self._name, known.name),
@@ -147,13 +159,22 @@ class Sandbox:
                         do="dsv32-launch sandbox down",
                     )
                 )
+        if known.name and devices and known.devices != str(devices):
+            raise InputError(
+                Problem(
+                    "hosts with GPUs asked for, the sandbox that is up has none",
+                    where=str(self.directory),
+                    do="dsv32-launch sandbox down",
+                )
+            )
         if known.name:
             return self.place
         name = self._name or DEFAULT_NAME
         if not re.fullmatch(r"[a-z]{1,7}", name):
             raise InputError(Problem(f"sandbox name `{name}` is not 1 to 7 small letters"))
         subnet = _subnet(self._subnet) or network.free_subnet(f"{name}br0")
-        state.save_sandbox(self.directory, state.SandboxState(name, str(subnet)))
+        settled = state.SandboxState(name, str(subnet), str(devices or ""))
+        state.save_sandbox(self.directory, settled)
         return self.place
 
     def _make(self, place: Place, count: int, disks: boot.Disks) -> tuple[SandboxHost, ...]:
@@ -163,6 +184,8 @@ class Sandbox:
         if not self.hosts():
             shutil.rmtree(place.layer, ignore_errors=True)
         layer.make(place)
+        if place.devices:
+            gpu.stack(place)
         for host in self.hosts()[count:]:
             host.drop()
         hosts = tuple(SandboxHost(place.host(index)) for index in range(1, count + 1))

@@ -42,6 +42,13 @@ def overlay(folder: Path, *, lower: tuple[Path, ...], upper: Path, work: Path, l
         programs.run("mount", "-t", "overlay", "-o", options, label, str(folder))
 
 
+def stack(folder: Path, *, lower: tuple[Path, ...], label: str) -> None:
+    """Mount an overlay that nobody can write to, highest layer first, unless something is mounted there."""
+    if not is_mount(folder):
+        options = f"ro,lowerdir={':'.join(map(str, lower))}"
+        programs.run("mount", "-t", "overlay", "-o", options, label, str(folder))
+
+
 def unmount_under(folder: Path) -> None:
     """Unmount everything at and below a folder; LauncherError names what stays."""
     for point in reversed(under(folder)):

@@ -22,6 +22,8 @@ class Place:
     name: str
     """Small letters; part of every network device, namespace and cgroup of this sandbox."""
     subnet: IPv4Network
+    devices: Path | None = None
+    """`/dev`, for hosts that have its GPUs' device files and this machine's programs; None: neither."""
 
     @property
     def gpfs(self) -> Path:
@@ -37,6 +39,11 @@ class Place:
     def layer(self) -> Path:
         """What all hosts of this sandbox have beyond the base tree."""
         return self.directory / "layer"
+
+    @property
+    def below(self) -> Path:
+        """Layer and base tree as one, where this machine's own root lies between them and the hosts."""
+        return self.directory / "below"
 
     @property
     def hosts(self) -> Path:

@@ -17,6 +17,8 @@ class SandboxState:
 
     name: str = ""
     subnet: str = ""
+    devices: str = ""
+    """Folder of the GPUs' device files; empty: hosts without GPUs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,27 +65,45 @@ CONFIG: Mapping[str, Json] = {
 }
 
 
+BYTES: Json = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+
+
 def make(folder: Path, *, seed: int = 32) -> None:
     """Write the model into `folder`, byte for byte the same for one seed. The manifest is not part of it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    documents: dict[str, Json] = {
-        "config.json": dict(CONFIG),
-        "generation_config.json": {k: CONFIG[k] for k in ("pad_token_id", "bos_token_id", "eos_token_id")},
-        "tokenizer.json": _tokenizer(),
-        "tokenizer_config.json": _tokenizer_config(),
-    }
+    _describe(folder, CONFIG, decoder=BYTES)
     shards = _shards()
     random = Random(seed)
     for name, shapes in shards.items():
         (folder / name).write_bytes(_safetensors(shapes, random))
-    documents["model.safetensors.index.json"] = {
+    index: Json = {
         "metadata": {
             "total_size": sum(_bytes(n, s) for shapes in shards.values() for n, s in shapes.items())
         },
         "weight_map": {tensor: name for name, shapes in shards.items() for tensor in shapes},
     }
-    for name, document in documents.items():
-        (folder / name).write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    _write(folder / "model.safetensors.index.json", index)
+
+
+def describe(folder: Path, config: Mapping[str, Json]) -> None:
+    """Write all of a model but its weights, which an engine can make up (`load-format: dummy`).
+
+    `config`: what is in its config.json beyond the tokens, which are bytes: a vocabulary of `VOCABULARY`.
+    Any byte may win then, so replies show each as a visible character.
+    """
+    _describe(folder, config, decoder={"type": "Fuse"})
+
+
+def _describe(folder: Path, config: Mapping[str, Json], *, decoder: Json) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    tokens = {name: CONFIG[name] for name in ("pad_token_id", "bos_token_id", "eos_token_id")}
+    _write(folder / "config.json", {**config, **tokens, "vocab_size": VOCABULARY})
+    _write(folder / "generation_config.json", tokens)
+    _write(folder / "tokenizer.json", _tokenizer(decoder))
+    _write(folder / "tokenizer_config.json", _tokenizer_config(config["max_position_embeddings"]))
+
+
+def _write(path: Path, document: Json) -> None:
+    path.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def _number(name: str) -> int:
@@ -199,13 +217,7 @@ def _alphabet() -> tuple[str, ...]:
     return tuple(chr(b) if b in visible else chr(next(spare)) for b in range(256))
 
 
-def _tokenizer() -> Json:
-    byte_level: Json = {
-        "type": "ByteLevel",
-        "add_prefix_space": False,
-        "trim_offsets": True,
-        "use_regex": True,
-    }
+def _tokenizer(decoder: Json) -> Json:
     return {
         "version": "1.0",
         "truncation": None,
@@ -223,9 +235,9 @@ def _tokenizer() -> Json:
             for i, text in enumerate(SPECIALS)
         ],
         "normalizer": None,
-        "pre_tokenizer": byte_level,
+        "pre_tokenizer": BYTES,
         "post_processor": None,
-        "decoder": byte_level,
+        "decoder": decoder,
         "model": {
             "type": "BPE",
             "dropout": None,
@@ -240,14 +252,14 @@ def _tokenizer() -> Json:
     }
 
 
-def _tokenizer_config() -> Json:
+def _tokenizer_config(longest: Json) -> Json:
     pad, bos, eos = SPECIALS
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "pad_token": pad,
         "bos_token": bos,
         "eos_token": eos,
-        "model_max_length": CONFIG["max_position_embeddings"],
+        "model_max_length": longest,
         "clean_up_tokenization_spaces": False,
         "chat_template": (
             "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"

@@ -9,7 +9,6 @@ from launcher.model.facts import Facts, Probe
 from launcher.model.plan import Draft
 from launcher.steps import (
     absent,
-    answer,
     command,
     file,
     folder,
@@ -38,7 +37,6 @@ class Kind(Protocol):
 
 KINDS: Mapping[str, Kind] = {
     "absent": absent,
-    "answer": answer,
     "command": command,
     "file": file,
     "folder": folder,
@@ -51,5 +49,3 @@ KINDS: Mapping[str, Kind] = {
     "venv": venv,
     "weights": weights,
 }
-WITHOUT_HANDS = frozenset({"answer"})
-"""Kinds that only look: for `checks`, not for `steps`."""

@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "fit": {"model"},
     "predict": {"model", "fit"},
     "lint": {"model", "fit"},
+    "checks": {"model", "resolve"},
     "explain": {"model", "steps", "resolve", "lint"},
     "bench": {"model"},
     "compare": {"model", "resolve", "lint", "explain"},
@@ -31,9 +32,9 @@ MAY_IMPORT = {
     "health": {"model", "remote", "record"},
     "sandbox": {"model"},
     "flows": {"model", "load", "steps", "resolve", "remote", "execute", "health", "record", "sandbox"}
-    | {"fit", "predict", "lint", "explain", "compare", "bench"},
+    | {"fit", "predict", "lint", "explain", "checks", "compare", "bench"},
     "cli": {"model", "load", "steps", "resolve", "remote", "execute", "health", "record", "sandbox", "flows"}
-    | {"fit", "predict", "lint", "explain", "compare", "bench"},
+    | {"fit", "predict", "lint", "explain", "checks", "compare", "bench"},
 }
 # dependency -> path prefixes, below launcher/, that may import it
 DOORS = {
@@ -111,7 +112,7 @@ def test_model_needs_nothing_installed() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["remote/agent", "remote/agent_ops", "bench/client"])
+@pytest.mark.parametrize("name", ["remote/agent", "remote/agent_looks", "remote/agent_ops", "bench/client"])
 def test_what_runs_on_hosts_is_standard_library_and_old_python(name: str) -> None:
     path = PACKAGE / f"{name}.py"
     ast.parse(path.read_text(), feature_version=(3, 8))
@@ -120,7 +121,7 @@ def test_what_runs_on_hosts_is_standard_library_and_old_python(name: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "name", ["resolve", "steps", "fit", "predict", "lint", "explain", "compare", "bench"]
+    "name", ["resolve", "steps", "fit", "predict", "lint", "explain", "checks", "compare", "bench"]
 )
 def test_pure_layers_know_no_clock_random_or_environment(name: str) -> None:
     banned = {"time", "random", "datetime", "socket", "subprocess", "secrets", "uuid"}

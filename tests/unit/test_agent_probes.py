@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import socket
 import threading
@@ -253,3 +254,53 @@ def test_time_of_systemd(monkeypatch: pytest.MonkeyPatch) -> None:
     time.tzset()
     assert epoch_of("Sun 2026-11-29 18:09:09 UTC") == 1795975749
     assert epoch_of("") == epoch_of("n/a") == 0
+
+
+def test_files_by_a_pattern_and_names_alone(tmp_path: Path) -> None:
+    for name, content in {"a/state": "live\n", "b/state": "dead\n"}.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(content)
+    (tmp_path / "c/state").mkdir(parents=True)
+    (tmp_path / os.uname().release).write_text("this one")
+    got = answer("files", "/*/state", 2, root=tmp_path)
+    assert got == {"/a/state": "li", "/b/state": "de"}, "what cannot be read is left out"
+    assert answer("files", "/*/state", 0, root=tmp_path) == {"/a/state": "", "/b/state": "", "/c/state": ""}
+    assert answer("files", "/{kernel}", 9, root=tmp_path) == {f"/{os.uname().release}": "this one"}
+    assert answer("files", "/nothing", 9, root=tmp_path) == {}
+
+
+def test_shards_by_their_headers(tmp_path: Path) -> None:
+    header = json.dumps({"__metadata__": {}, "w": {"dtype": "F8", "data_offsets": [0, 100]}}).encode()
+    whole = len(header).to_bytes(8, "little") + header + bytes(100)
+    (tmp_path / "1.safetensors").write_bytes(whole)
+    (tmp_path / "2.safetensors").write_bytes(whole[:-1])
+    (tmp_path / "3.safetensors").write_bytes(whole[:9])
+    (tmp_path / "4.safetensors").write_bytes(whole.replace(b'"w"', b"'w'"))
+    (tmp_path / "5.safetensors").write_bytes(b"")
+    index = {"weight_map": {"a": "1.safetensors", "b": "6.safetensors"}}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert answer("shards", str(tmp_path)) == {
+        "1.safetensors": "whole",
+        "2.safetensors": "cut",
+        "3.safetensors": "cut",
+        "4.safetensors": "garbled",
+        "5.safetensors": "cut",
+        "6.safetensors": "missing",
+    }
+    assert answer("shards", f"{tmp_path}/none") == {}
+
+
+def test_ports_and_packets_reach_a_peer_or_not() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        ports = (taken.getsockname()[1], closed.getsockname()[1])
+        got = answer("reach", "lo", [("a", "127.0.0.1", ports), ("b", "255.255.255.255", (80,))], 0.3)
+    assert got["ports"][f"a:{ports[0]}"] == "open"
+    assert got["ports"][f"a:{ports[1]}"] == "refused"
+    assert got["ports"]["b:80"] not in ("open", "refused")
+    assert got["size"]["a"] == "whole"
+    assert got["size"]["b"] == "silent"
+
+
+def test_no_driver_is_an_answer() -> None:
+    assert answer("cuda") == {"result": None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from launcher.flows.weights import write_manifest
 from launcher.load.choice import Choice, read
 from launcher.load.data import Data, shipped
-from launcher.load.model_config import NAMES
+from launcher.load.model_config import NAMES, as_config, read_model_config
 from launcher.model.problem import InputError
 from launcher.model.profile import Model
 from launcher.sandbox import tiny_model
@@ -115,4 +115,20 @@ def test_what_is_known_of_the_tiny_model_is_what_is_written() -> None:
         "index_dim": 0,
         "index_topk": 0,
         "fp8": False,
+    }
+
+
+@pytest.mark.parametrize("name", ["tiny", "deepseek-v3.2", "deepseek-r1"])
+def test_a_model_without_weights_has_the_dimensions_it_was_described_by(name: str, tmp_path: Path) -> None:
+    data = Data((shipped(),))
+    known = read(Model, Choice(name, "here"), data).architecture
+    assert known is not None
+    tiny_model.describe(tmp_path, as_config(known))
+    bytes_alone = replace(known, vocabulary=tiny_model.VOCABULARY)
+    assert read_model_config(tmp_path / "config.json", data) == bytes_alone
+    assert set(json.loads(write_manifest(tmp_path, lambda event: None).path.read_text())["files"]) == {
+        "config.json",
+        "generation_config.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
     }
