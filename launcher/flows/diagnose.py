@@ -49,6 +49,7 @@ KERNEL_FIELDS = (
     "+",
     "_SYSTEMD_UNIT=nvidia-fabricmanager.service",
 )
+ROUTING = ("router", "front")
 # a guard says that it starts a unit just before systemd does
 GUARD_BEFORE_S = 2.0
 CONFIRMED_AT_MOST = 5
@@ -79,7 +80,7 @@ class Report:
         """The command that runs the cause's runbook; empty where there is none."""
         book = self.runbooks.get(cause.signature.id) if cause.signature else None
         line = cause.first.line
-        instance = line.instance if line.instance not in ("router", "front") else ""
+        instance = line.instance if line.instance not in ROUTING else ""
         return command_for(book, instance=instance, host=line.host) if book else ""
 
 
@@ -178,13 +179,17 @@ def journals(
 def with_engines(
     logs: Mapping[tuple[str, str], tuple[LogLine, ...]], units: Iterable[Unit]
 ) -> Mapping[tuple[str, str], tuple[LogLine, ...]]:
-    """The logs, those of guards since the last start of what they guard: they outlive many."""
+    """The logs of this life: those of guards since the last start of what they guard, of routers and fronts
+    since the last start of any engine. They outlive many, and tell of each death.
+    """
     began_s = {
         (u.host, u.owner): log[0].time_s - GUARD_BEFORE_S
         for u in units
-        if not u.guards and (log := logs.get((u.host, u.name)))
+        if not u.guards and u.owner not in ROUTING and (log := logs.get((u.host, u.name)))
     }
     first_s = {(u.host, u.name): began_s.get((u.host, u.owner), 0.0) for u in units if u.guards}
+    latest_s = max(began_s.values(), default=0.0)
+    first_s |= {(u.host, u.name): latest_s for u in units if u.owner in ROUTING}
     return {
         key: tuple(line for line in log if line.time_s >= first_s.get(key, 0.0)) for key, log in logs.items()
     }

@@ -12,9 +12,10 @@ from typer.testing import CliRunner
 
 from launcher.cli.app import app
 from launcher.cli.diagnosetext import cause_lines, hang_problem
-from launcher.flows.diagnose import ask_to_confirm, down, of_files, unexplained
+from launcher.flows.diagnose import ask_to_confirm, down, of_files, unexplained, with_engines
 from launcher.flows.hang import Halt, Hang, Stacks, halt_in, hangs, stacks, stalled
 from launcher.flows.status import Status
+from launcher.flows.targets import Unit
 from launcher.health.diagnose import Diagnosis, diagnose
 from launcher.health.errors import Line
 from launcher.health.matches import version_told
@@ -203,6 +204,18 @@ def test_a_dead_process_of_which_no_line_is_known_is_told(deployed: tuple[Deploy
         "h1, unit dsv32-front.service"
     ]
     assert down(now, ()) == ()
+
+
+def test_who_only_looks_on_tells_of_this_life_of_the_engines_alone() -> None:
+    names = ("dsv32-decode-0", "dsv32-guard-decode-0", "dsv32-router-a", "dsv32-prefill-0")
+    engine, guard, router, old = (
+        Unit("h1", name, owner, guards="guard" in name)
+        for name, owner in zip(names, ("decode-0", "decode-0", "router", "prefill-0"), strict=True)
+    )
+    begins_s = {engine: (100, 101), guard: (40, 99, 130), router: (40, 120), old: (10, 20)}
+    logs = {(u.host, u.name): tuple(LogLine("h1", u.name, t, "x") for t in s) for u, s in begins_s.items()}
+    told = {unit: [line.time_s for line in log] for (_, unit), log in with_engines(logs, begins_s).items()}
+    assert told == dict(zip(names, ([100, 101], [99, 130], [120], [10, 20]), strict=True))
 
 
 def test_between_hosts_seconds_do_not_tell_which_came_first(deployed: tuple[Deployment, Engine]) -> None:
