@@ -143,7 +143,7 @@ def _tail(*, several_route: bool) -> Iterator[str]:
     yield "# environment:"
     yield "#   all: {UCX_LOG_LEVEL: info}"
     if several_route:
-        yield "# front: {address: 10.0.0.50/24} # users come to it; keepalived moves it between hosts that route"
+        yield "# front: {address: 10.0.0.50/24} # users come to it; it moves between hosts that route"
     yield "# secrets: # where each comes from, never the value: env:NAME, file:PATH (0600) or command:WORDS"
     yield '#   api_key: "env:DSV32_API_KEY"'
     yield ""
