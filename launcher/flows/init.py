@@ -58,7 +58,8 @@ def init_text(start: Start, shape: Shape, *, data_dir: Path | None = None) -> st
     pools = dict(start.pools or share(tuple(start.hosts), layout))
     if layout.router is not None:
         pools.setdefault("router", tuple(start.hosts)[:1])
-    return "\n".join((*_head(start, shape), *_hosts(start), *_pools(pools), *_tail()))
+    tail = _tail(several_route=len(pools.get("router", ())) > 1)
+    return "\n".join((*_head(start, shape), *_hosts(start), *_pools(pools), *tail))
 
 
 def named_hosts(names: str, addresses: str) -> Mapping[str, str]:
@@ -134,14 +135,15 @@ def _pools(pools: Mapping[PoolName, tuple[str, ...]]) -> Iterator[str]:
             yield f"  {pool}: {{hosts: [{', '.join(map(_scalar, pools[pool]))}]}}"
 
 
-def _tail() -> Iterator[str]:
+def _tail(*, several_route: bool) -> Iterator[str]:
     yield ""
     yield "# Flags of vLLM above those of the layout, without the dashes; for all engines or for one pool."
     yield "# settings:"
     yield "#   decode: {max-num-seqs: 256}"
     yield "# environment:"
     yield "#   all: {UCX_LOG_LEVEL: info}"
-    yield "# front: {address: 10.0.0.50/24} # users come to it; keepalived moves it between hosts that route"
+    if several_route:
+        yield "# front: {address: 10.0.0.50/24} # users come to it; it moves between hosts that route"
     yield "# secrets: # where each comes from, never the value: env:NAME, file:PATH (0600) or command:WORDS"
     yield '#   api_key: "env:DSV32_API_KEY"'
     yield ""
