@@ -58,8 +58,10 @@ def instance_of(deployment: Deployment, name: str) -> Instance:
 
 
 def drained_too(fleet: Hands, wanted: Wanted, entry: Drained, *, below_minimum: bool) -> tuple[Drained, ...]:
-    """What is drained, and this instance; who drained it first is kept. PlanRefusedError where too few of its
-    pool would be left that serve, unless `below_minimum`."""
+    """What is drained, and this instance; who drained it first is kept.
+
+    PlanRefusedError where none of its pool would be left, or, unless `below_minimum`, too few that serve.
+    """
     assert wanted.deployment, "what is drained belongs to a deployment"
     before = drained_on(fleet, wanted)
     now = with_entry(before, entry)
@@ -67,6 +69,15 @@ def drained_too(fleet: Hands, wanted: Wanted, entry: Drained, *, below_minimum: 
         return before
     instance = wanted.deployment.instance(entry.instance)
     pool = wanted.wish.inventory.pools[instance.pool]
+    if not {i.name for i in wanted.deployment.instances if i.pool == pool.name} - {d.instance for d in now}:
+        raise PlanRefusedError(
+            Problem(
+                what=f"without {entry.instance} routers have no instance of pool {pool.name}",
+                where=pool.source,
+                why="they do not start without one, so no request would be answered by anybody",
+                do=f"dsv32-launch restart {entry.instance}, or dsv32-launch down to end the service",
+            )
+        )
     left = others(fleet, wanted, instance, before)
     if len(left) < pool.minimum and not below_minimum:
         raise PlanRefusedError(

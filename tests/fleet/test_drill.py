@@ -82,7 +82,6 @@ def test_hosts_that_are_not_the_sandbox_s_are_not_touched(routed: RoutedFleet) -
 
 def test_an_instance_that_is_killed_costs_requests_in_flight_alone(routed: RoutedFleet) -> None:
     """Last: a drill waits until no guard counts a try any more, which is a minute in this layout."""
-    routed.inventory()
     done = drill(routed, "engine-killed@h02", "--rate", "10")
     (told,) = done.lines("outcome")
     assert done.code == 0, done.stdout + done.stderr
