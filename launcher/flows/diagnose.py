@@ -50,8 +50,6 @@ KERNEL_FIELDS = (
     "_SYSTEMD_UNIT=nvidia-fabricmanager.service",
 )
 ROUTING = ("router", "front")
-# a guard says that it starts a unit just before systemd does
-GUARD_BEFORE_S = 2.0
 CONFIRMED_AT_MOST = 5
 CONFIRM_WITHIN_S = 15
 NO_SUCH_PROGRAM = 127
@@ -183,7 +181,7 @@ def with_engines(
     since the last start of any engine. They outlive many, and tell of each death.
     """
     began_s = {
-        (u.host, u.owner): log[0].time_s - GUARD_BEFORE_S
+        (u.host, u.owner): log[0].time_s
         for u in units
         if not u.guards and u.owner not in ROUTING and (log := logs.get((u.host, u.name)))
     }

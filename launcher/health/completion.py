@@ -12,8 +12,8 @@ from launcher.health.state import status
 from launcher.model.facts import Probe, Unknown
 from launcher.model.problem import Problem
 
-# a first request also makes the connection between the two hosts and may compile kernels: 4 minutes on an H200
-# that had compiled nothing (docs/h200.md)
+# A first request also makes the connection between the two hosts and may compile kernels: an H200 that had
+# compiled nothing took 4 minutes (docs/h200.md).
 generate_within_s = 300
 max_tokens = 8
 # more than one block of the largest size in use (128), so that there is a full block to move
