@@ -108,7 +108,7 @@ def known(wanted: Wanted) -> Wanted:
         host: tuple(s for s in own if s.kind in PARTS and s.role != "logs")
         for host, own in wanted.steps.items()
     }
-    return replace(wanted, steps=steps, checks={})
+    return replace(wanted, steps=steps)
 
 
 @pytest.fixture
