@@ -48,6 +48,7 @@ def outcome_line(outcome: Outcome) -> str:
         f"{'PASS' if outcome.passed else 'FAIL'}  {outcome.case.title}: noticed {_s(outcome.noticed_s)}, "
         f"said {_s(outcome.seen_s)}, whole {_s(outcome.whole_s)}; {c.ok} ok, {failed} failed "
         f"({c.in_flight} of the {c.open} in flight), {c.hung} hung, {c.wrong} wrong, "
+        f"{f'{c.other} not to be judged, ' if c.other else ''}"
         f"slowest good answer {c.slowest_s:.1f} s"
     ]
     return "\n".join([*lines, *(f"      {text}" for text in outcome.problems)])

@@ -15,8 +15,9 @@ from urllib.parse import urlsplit
 from launcher.health.completion import completion
 from launcher.model.problem import LauncherError, Problem
 
-Verdict: TypeAlias = Literal["ok", "failed", "hung", "wrong"]
-"""hung: not ended within the request's time-out; wrong: a whole answer that is not the known one."""
+Verdict: TypeAlias = Literal["ok", "failed", "hung", "wrong", "other"]
+"""hung: not ended within the request's time-out; wrong: a whole answer that is not the known one; other: such
+an answer to a request that met others, of an engine whose answers depend on what else is in a batch."""
 # so many different prompts; each is asked once, alone, before the load begins
 PROMPTS = 8
 LEAD_S = 2.0
@@ -44,23 +45,33 @@ class SteadyLoad:
         self._place = (place.hostname or "", place.port or 80)
         self._bodies = [completion(served_name, nonce=nonce, turn=turn) for turn in range(PROMPTS)]
         self._answers: list[str] = []
+        self._alone_only = False
+        self._begun = self._open = 0
         self._per_second, self._within_s = per_second, within_s
         self.told: list[Told] = []
         self._stop = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="load", daemon=True)
 
     def learn(self) -> None:
-        """Ask each prompt once: what it is answered now is the known answer. LauncherError if it is not."""
-        for body in self._bodies:
-            try:
-                how, text = asyncio.run(asyncio.wait_for(self._ask(body, streamed=False), self._within_s))
-            except (OSError, EOFError, asyncio.TimeoutError) as error:
-                how, text = type(error).__name__, ""
-            if how:
-                what = f"before anything is broken a completion ended with {how}"
-                where = ":".join(map(str, self._place))
-                raise LauncherError(Problem(what, where, do="dsv32-launch diagnose"))
-            self._answers.append(text)
+        """Ask each prompt alone: what it is answered now is the known answer. Then all at once: do answers
+        depend on what else runs? Those of vLLM's CPU kernels do. LauncherError where one is not answered."""
+        self._answers = [self._answered([body])[0] for body in self._bodies]
+        self._alone_only = self._answered(self._bodies) != self._answers
+
+    def _answered(self, bodies: Sequence[Mapping[str, Any]]) -> list[str]:
+        async def ask() -> list[tuple[str, str]]:
+            asked = (self._ask(body, streamed=False) for body in bodies)
+            return await asyncio.wait_for(asyncio.gather(*asked), self._within_s)
+
+        try:
+            told = asyncio.run(ask())
+        except (OSError, EOFError, asyncio.TimeoutError) as error:
+            told = [(type(error).__name__, "")]
+        if how := next((how for how, _ in told if how), ""):
+            what = f"before anything is broken a completion ended with {how}"
+            where = ":".join(map(str, self._place))
+            raise LauncherError(Problem(what, where, do="dsv32-launch diagnose"))
+        return [text for _, text in told]
 
     def __enter__(self) -> SteadyLoad:
         self._thread.start()
@@ -92,16 +103,21 @@ class SteadyLoad:
         began_s, streamed = time.monotonic(), number % 2 == 0
         turn = (number + number // PROMPTS) % PROMPTS  # each prompt streamed in one round, whole in the next
         verdict: Verdict = "failed"
+        self._begun, self._open = self._begun + 1, self._open + 1
+        begun, alone = self._begun, self._open == 1
         try:
             how, text = await asyncio.wait_for(
                 self._ask(self._bodies[turn], streamed=streamed), self._within_s
             )
             if not how:
-                verdict = "ok" if text == self._answers[turn] else "wrong"
+                met = not alone or self._begun > begun
+                different: Verdict = "other" if met and self._alone_only else "wrong"
+                verdict = "ok" if text == self._answers[turn] else different
         except asyncio.TimeoutError:
             verdict, how = "hung", f"no end within {self._within_s:.0f} s"
         except (OSError, EOFError) as error:
             how = type(error).__name__
+        self._open -= 1
         self.told.append(Told(began_s, time.monotonic(), streamed, verdict, how))
 
     async def _ask(self, body: Mapping[str, Any], *, streamed: bool) -> tuple[str, str]:
@@ -187,6 +203,8 @@ class Count:
     """Failed, and began later."""
     hung: int
     wrong: int
+    other: int
+    """Whole, and not to be judged."""
     slowest_s: float
     """Of the good answers."""
 
@@ -203,5 +221,6 @@ def count(told: Sequence[Told], planted: Planted, whole_s: float) -> Count:
         after=sum(s > whole_s for s in failed),
         hung=sum(t.verdict == "hung" for t in told),
         wrong=sum(t.verdict == "wrong" for t in told),
+        other=sum(t.verdict == "other" for t in told),
         slowest_s=max(good, default=0.0),
     )

@@ -8,6 +8,8 @@ import pytest
 
 from launcher.health.steady import Planted, Told, Verdict, count, streamed_text, whole_body, whole_text
 
+WORDS = ("ok", "in_flight", "outage", "after", "hung", "wrong", "other")
+
 
 def event(text: str) -> str:
     return "data: " + json.dumps({"choices": [{"text": text}]})
@@ -42,12 +44,13 @@ def test_chunks_are_put_together_as_far_as_they_came() -> None:
         (21.0, 21.1, "failed", "after"),
         (12.0, 72.0, "hung", "hung"),
         (12.0, 13.0, "wrong", "wrong"),
+        (12.0, 13.0, "other", "other"),
         (12.0, 13.0, "ok", "ok"),
     ],
 )
 def test_each_request_counts_once(began_s: float, ended_s: float, verdict: Verdict, where: str) -> None:
     told = [Told(began_s, ended_s, False, verdict)]
     counted = count(told, Planted(10.0, 10.2, safe=0), 20.0)
-    found = {word: getattr(counted, word) for word in ("ok", "in_flight", "outage", "after", "hung", "wrong")}
+    found = {word: getattr(counted, word) for word in WORDS}
     assert {word for word, number in found.items() if number} == {where}
     assert counted.open == (1 if began_s <= 10.2 else 0)
