@@ -345,18 +345,24 @@ def text_of(path: str) -> str:
         return ""
 
 
-def write(path: str, value: Mapping[str, Any]) -> None:
+def write(path: str, text: str, mode: int = 0o600) -> None:
     """The whole file or nothing of it, on the disk when this returns."""
     folder = os.path.dirname(path)
     os.makedirs(folder, exist_ok=True)
-    with open(os.open(path + "~", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        json.dump(value, file)
+    with open(os.open(path + "~", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w") as file:
+        file.write(text)
         file.flush()
         os.fsync(file.fileno())
     os.rename(path + "~", path)
     handle = os.open(folder, os.O_RDONLY)
     os.fsync(handle)
     os.close(handle)
+
+
+def metrics(instance: str, now: Mapping[str, Any]) -> str:
+    """The same in Prometheus's words, for the node exporter of the host."""
+    names = ("epoch", "tries", "gave_up", "ready")
+    return "".join(f'dsv32_guard_{name}{{instance="{instance}"}} {int(now[name])}\n' for name in names)
 
 
 def clock_s() -> float:
@@ -463,7 +469,7 @@ class Guard:
     def save(self) -> None:
         """Onto the disk."""
         kept = {"told": self.told._asdict(), "keys": self.keys, "ends": self.ends, "boot": self.boot}
-        write(self.place + ".json", kept)
+        write(self.place + ".json", json.dumps(kept))
 
     def end(self, decision: Decision, before: Told) -> dict[str, Any]:
         """How an epoch ended: as the peer where it ended first has it, where that told."""
@@ -487,12 +493,15 @@ class Guard:
             self.health.begin()
 
     def show(self, waits: str, here: Here, peers: Mapping[str, Told | None]) -> None:
-        """Leave word for the launcher, when there is anything new."""
+        """Leave word for the launcher, and for who collects metrics, when there is anything new."""
         gave_up = bool(self.told.order) and self.told.tries >= self.config["most_tries"]
         now = {**self.told._asdict(), "alive": here.alive, "waits": waits, "gave_up": gave_up}
         now = {**now, "silent": sorted(n for n, p in peers.items() if p is None), "ends": self.ends}
+        now["ready"] = self.told.phase == RUN and self.health.ready_s > 0
         if now != self.shown:
-            write(f"{SHOWN}/guard-{self.config['instance']}.json", now)
+            name = f"guard-{self.config['instance']}"
+            write(f"{SHOWN}/{name}.json", json.dumps(now))
+            write(f"{SHOWN}/metrics/{name}.prom", metrics(self.config["instance"], now), 0o644)
             self.shown = now
 
 
