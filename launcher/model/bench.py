@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Protocol, TypeAlias
 
 from annotated_types import Ge, Gt, Lt, MinLen
 
@@ -73,6 +73,21 @@ class Point:
         return ", ".join(words) or "all at once"
 
 
+class Sides(Protocol):
+    """Who answers a load: what figures per GPU or instance are divided by."""
+
+    @property
+    def name(self) -> str:
+        """`service`, or an instance."""
+
+    @property
+    def gpus(self) -> Mapping[EnginePool, int]:
+        """Pool → its GPUs; 0 where the hardware has none."""
+
+    def count(self, pool: EnginePool) -> int:
+        """Instances of a pool."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """Whom the load goes to, from which host, and whose counters tell of it."""
@@ -124,6 +139,8 @@ class Result:
     """When it ended, by the client's clock."""
     path: str = ""
     """Where its JSON is kept on this machine."""
+    words: tuple[str, ...] = ()
+    """The client's command line."""
 
     @property
     def completed(self) -> int:
