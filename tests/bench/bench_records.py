@@ -17,8 +17,8 @@ from launcher.load.bench import read_method
 from launcher.load.data import Data, shipped
 from launcher.model.bench import Method, Point, Result, Target
 from launcher.model.deployment import Instance, Process, Rank
-from launcher.model.profile import EnginePool
 from launcher.model.measurement import Measurement
+from launcher.model.profile import EnginePool
 from launcher.model.run import RunRecord
 from launcher.model.sla import Limit, Sla, Workload
 from launcher.resolve import resolve

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from bench_records import METHOD, POINT, document, measurement
+from bench_records import METHOD, document, measurement
 
 from launcher.bench.keep import document as as_json
 from launcher.load.measurement import read_measurement
@@ -33,7 +33,7 @@ def test_programs_find_what_was_measured_on_what_and_the_verdict(tmp_path: Path)
     assert told["summary"][0]["margins"]["ttft_ms mean"] == pytest.approx(-0.0324, abs=1e-4)
     assert told["versions"]["engine"] == "vllm-0.32-cpu 0.32.0"
     seat = told["instances"][1]["seats"][1]
-    assert (seat["host"], seat["ranks"], seat["command"][1]) == ("h02", {"1": []}, "serve")
+    assert (seat["host"], seat["ranks"], seat["command"][1]) == ("h03", {"1": []}, "serve")
 
 
 def test_what_must_be_the_same_to_be_compared_has_words(tmp_path: Path) -> None:
