@@ -26,6 +26,7 @@ from launcher.cli import (
     revising,
     runbooks,
     scaling,
+    tuning,
     upgrading,
 )
 from launcher.cli.words import EXIT_CODES
@@ -86,7 +87,7 @@ def common(
 
 PANELS: Mapping[str, tuple[Callable[..., None], ...]] = {
     EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
-    MEASURE: (benching.bench,),
+    MEASURE: (benching.bench, tuning.tune),
     SERVING: (
         restarting.restart,
         drain.drain,
