@@ -11,9 +11,11 @@ from launcher.load.choice import Choice, names, open_chosen
 from launcher.load.collect import Collector
 from launcher.load.data import Data
 from launcher.load.document import Document, Value
+from launcher.load.points import read_points
 from launcher.load.schema import fill, near
+from launcher.model.performance import Point
 from launcher.model.problem import InputError, Problem
-from launcher.model.tune import Records, Tune, TuneStep
+from launcher.model.tune import FigureName, RecordedTrial, Records, Tune, TuneStep
 
 EDITS = ("change", "during")
 """Parts of a layout file: kept as they are written, and read as part of one."""
@@ -63,8 +65,28 @@ def read_records(given: str, data: Data) -> tuple[Records, Tune]:
     tune = read_tune(Choice(records.tune, document.place(("tune",))), data)
     problems = Collector()
     problems.keep(_step_problems(records, tune))
+    points = read_points(data)
+    start = problems.attempt(partial(_published, records.start, points, tune))
+    steps = {n: problems.attempt(partial(_published, t, points, tune)) or t for n, t in records.steps.items()}
     problems.raise_any()
-    return records, tune
+    return replace(records, start=start or records.start, steps=steps), tune
+
+
+def _published(trial: RecordedTrial, points: Mapping[str, Point], tune: Tune) -> RecordedTrial:
+    """With the figures of the point that it names, tokens a second over the GPUs of its instance."""
+    if not trial.point:
+        return trial
+    if trial.point not in points:
+        what = f"unknown point `{trial.point}` of configs/points"
+        raise InputError(Problem(what, trial.source, do=near(trial.point, points)))
+    point = points[trial.point]
+    figures: dict[FigureName, tuple[float, ...]] = {}
+    for name, value in point.measured.items():
+        if name != "tokens_per_s":
+            figures[name] = (value,)
+        elif tune.pool == "prefill":
+            figures["tokens_per_s_per_gpu"] = (value / (point.tensor_parallel * point.data_parallel),)
+    return replace(trial, figures=figures, requests_at_once=point.concurrency, known_from=point.known_from)
 
 
 def _step_problems(records: Records, tune: Tune) -> Iterator[Problem]:
@@ -72,6 +94,8 @@ def _step_problems(records: Records, tune: Tune) -> Iterator[Problem]:
     for name, trial in (("start", records.start), *records.steps.items()):
         if name not in (*known, "start"):
             yield Problem(f"unknown step `{name}` of tune {tune.name}", trial.source, do=near(name, known))
+        if not (trial.known_from or trial.point):
+            yield Problem("nobody knows where this is from", trial.source, do="add `known_from:` or `point:`")
         if trial.figures and not trial.requests_at_once:
             what = "figures without the load that they were measured under"
             yield Problem(what, where=trial.source, do="add `requests_at_once:`")

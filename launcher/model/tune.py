@@ -91,7 +91,9 @@ class Trial:
 class RecordedTrial:
     """What somebody measured, or said, of a layout."""
 
-    known_from: Annotated[str, MinLen(1)]
+    known_from: str = ""
+    point: str = ""
+    """Name in configs/points, whose figures, load and source these are."""
     figures: Mapping[FigureName, tuple[float, ...]] = field(default_factory=dict)
     requests_at_once: Annotated[int, Ge(0)] = 0
     word: Word | None = None

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from launcher.flows.alone import Names, wanted_of_layout
-from launcher.flows.lint import judged
+from launcher.flows.launches import launches_of
+from launcher.flows.lint import judged, read
 from launcher.flows.tune import Way, filled, instance_of, passed_over, text_of
 from launcher.flows.tune_records import Tuned, overlay, replayed
+from launcher.lint.evaluate import evaluate
 from launcher.load.choice import Choice, names
 from launcher.load.data import Data, shipped
 from launcher.load.document import parse
@@ -20,6 +22,7 @@ from launcher.model.tune import Tune
 from launcher.model.wish import Wanted
 
 DATA = Data((shipped(),))
+KNOWLEDGE = read(DATA)
 
 
 @pytest.fixture(scope="module", params=["article-prefill", "article-decode"])
@@ -49,7 +52,7 @@ def test_the_articles_figures_lead_to_what_it_serves_with(article: Tuned) -> Non
         assert article.way.taken == ("tp2-dp", "dp-sync", "two-hosts")
         assert flags(theirs, article.tune) - own == {"--max-num-batched-tokens 8192"}, "no figure in its text"
         assert own <= flags(theirs, article.tune)
-        assert outcomes["batch-8192"] == "undecided"
+        assert outcomes["batch-16384"] == "undecided"
     else:
         assert article.way.taken == ("low-latency", "mtp", "two-hosts")
         assert {outcomes["graphs"], outcomes["eplb"]} == {"undecided"}
@@ -81,7 +84,7 @@ def test_the_layout_it_ends_in_is_one(article: Tuned, tmp_path: Path) -> None:
 @pytest.mark.parametrize("stack", ["article-0.14", "current"])
 @pytest.mark.parametrize("name", ["prefill", "decode"])
 def test_each_step_of_a_tune_is_for_some_release_and_can_serve(name: str, stack: str, tmp_path: Path) -> None:
-    """Alone over the layout that the article ended in: its flags are the release's, and no rule refuses it."""
+    """Alone over the layout that the article ended in: its flags are the release's, no rule refuses it."""
     tune = read_tune(Choice(name, ""), DATA)
     base = f"{'article' if stack.startswith('article') else 'current'}-{name}-2host"
     where = Names(base, stack, "h200", "deepseek-v3.2")
@@ -91,7 +94,9 @@ def test_each_step_of_a_tune_is_for_some_release_and_can_serve(name: str, stack:
         if passed_over(tune, step, Way(values, wanted)):
             continue
         overlay(tmp_path, base, filled(overlaid(values, step.change), tune, wanted))
-        judged(wanted_of_layout(where, Data((tmp_path, shipped()))))
+        found = wanted_of_layout(where, Data((tmp_path, shipped())))
+        errors = [f for f in evaluate(KNOWLEDGE, launches_of(found)) if f.counts and f.severity == "error"]
+        assert not errors, step.id
 
 
 @pytest.mark.parametrize("name", sorted(p.stem for p in (shipped() / "configs/layouts").glob("*.yaml")))
@@ -104,12 +109,13 @@ def test_a_layout_that_is_written_reads_as_the_one_that_was_read(name: str) -> N
 def test_records_are_held_against_their_tune(tmp_path: Path) -> None:
     path = tmp_path / "own.yaml"
     text = (shipped() / "configs/records/article-prefill.yaml").read_text()
-    path.write_text(text.replace("tp2-dp:", "tp2-pd:").replace("  requests_at_once: 16\n", "", 1))
+    figures = "figures: {ttft_ms: [2639.27]}\n    known_from: me"
+    path.write_text(text.replace("tp2-dp:", "tp2-pd:").replace("point: article-tp2-dp4", figures))
     with pytest.raises(InputError) as error:
         read_records(str(path), DATA)
     assert [p.what for p in error.value.problems] == [
-        "figures without the load that they were measured under",
         "unknown step `tp2-pd` of tune prefill",
+        "figures without the load that they were measured under",
     ]
 
 

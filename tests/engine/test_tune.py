@@ -1,4 +1,4 @@
-"""A tune with a real engine: killed while it measures, it goes on with what was begun, and measures it once."""
+"""A tune with a real engine: killed while it measures, it goes on, and measures nothing twice."""
 
 from __future__ import annotations
 
