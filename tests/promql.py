@@ -7,7 +7,7 @@ import re
 STRINGS = re.compile(r'"(?:\\.|[^"\\])*"')
 ASIDE = re.compile(r"\{[^}]*\}|\[[^\]]*\]|\b(?:by|without|on|ignoring)\s*\([^)]*\)")
 """Labels and ranges: no metric is named in them."""
-WORD = re.compile(r"(?<![\w:.])[a-zA-Z_:][\w:]*(?!\s*\()")
+WORD = re.compile(r"(?<![\w:.])[a-zA-Z_:][\w:]*(?![\w:])(?!\s*\()")
 """A name that no parenthesis follows: else it is a function."""
 KEYWORDS = {
     "and",

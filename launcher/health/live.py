@@ -25,7 +25,7 @@ class Live:
     ttft_s: float | None
     """Mean of the requests whose first token came in between; None where none did."""
     tpot_s: float | None
-    """Mean of the requests that ended in between."""
+    """Mean of the requests that ended in between; None where answers have one token, as at prefill."""
     kv_usage: float
     """Of the fullest rank, 0 to 1."""
     running: float
@@ -62,7 +62,7 @@ def _live(
         prompt_tokens_per_s=grown["prompt_tokens"] / elapsed_s if grown and elapsed_s > 0 else None,
         generation_tokens_per_s=grown["generation_tokens"] / elapsed_s if grown and elapsed_s > 0 else None,
         ttft_s=grown["ttft_seconds"] / grown["ttft_count"] if grown.get("ttft_count") else None,
-        tpot_s=grown["tpot_seconds"] / grown["tpot_count"] if grown.get("tpot_count") else None,
+        tpot_s=grown["tpot_seconds"] / grown["tpot_count"] if grown.get("tpot_seconds") else None,
         kv_usage=max((rank.kv_usage for rank in ranks), default=0.0),
         running=sum(rank.running for rank in ranks),
         waiting=sum(rank.waiting for rank in ranks),

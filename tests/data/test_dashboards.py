@@ -49,7 +49,11 @@ EXPOSED = (
     | listed(SCRAPES / "infiniband.txt")
     | listed(SCRAPES / "mtp.txt")
 )
-NEEDING = {"gpu": listed(COUNTERS), "nic": listed(SCRAPES / "infiniband.txt"), "mtp": listed(SCRAPES / "mtp.txt")}
+NEEDING = {
+    "gpu": listed(COUNTERS),
+    "nic": listed(SCRAPES / "infiniband.txt"),
+    "mtp": listed(SCRAPES / "mtp.txt"),
+}
 
 
 def test_what_is_asked_for_is_there() -> None:
