@@ -14,7 +14,7 @@ from launcher.flows.away import away_for, ended
 from launcher.flows.drain import of_routers, serving, switch, with_entry
 from launcher.flows.drained import drained_on
 from launcher.flows.plan import limited
-from launcher.flows.restart_order import BECAUSE, Manner, Meant, Waves, both_sides, ordered, too_few
+from launcher.flows.restart_order import BECAUSE, Manner, Meant, Waves, both_sides, ordered, refused
 from launcher.flows.run import Approve, Run
 from launcher.flows.up import ready
 from launcher.health.canary import canary_past_router
@@ -51,7 +51,7 @@ def restart(
     names = {i.name for wave in waves for i in wave}
     kept = tuple(d for d in drained if d.instance not in names or not d.why.startswith(BECAUSE))
     away = {d.instance for d in kept}
-    if problems := () if manner.below_minimum else tuple(too_few(wanted, waves, manner, up, away)):
+    if problems := () if manner.below_minimum else tuple(refused(wanted, waves, manner, up, away)):
         raise PlanRefusedError(*problems)
     it = Restart(fleet, wanted, manner, run, kept)
     engines = restarts(it, [i for wave in waves for i in wave], named=meant.instances)
@@ -154,7 +154,7 @@ def _away(it: Restart, wave: Sequence[Instance], serve: Collection[str]) -> tupl
 def _switched(it: Restart, away: tuple[Drained, ...], back: Sequence[Instance]) -> Iterator[Finding]:
     """Routers that keep to this, where they do not yet; `back`: what they take again."""
     here = of_routers(it.wanted, away)
-    outcome = switch(it.fleet, here, lambda _: True, it.run.listener, interrupted=it.run.interrupted)
+    outcome = switch(it.fleet, here, lambda _: True, it.run)
     if outcome is None or outcome.problems or not outcome.hosts:
         problems = outcome.problems if outcome else ()
         yield from (Finding(Severity.ERROR, p.where, p.what, p) for p in problems)

@@ -16,7 +16,17 @@ from launcher.load import load, load_kept
 from launcher.load.kept import pack, unpack
 from launcher.model.facts import Unknown
 from launcher.model.problem import InputError, LauncherError
-from launcher.model.revision import FOLDER, HISTORY, KEPT, Entry, entries_in, good_before, merged, running
+from launcher.model.revision import (
+    FOLDER,
+    HISTORY,
+    KEPT,
+    Entry,
+    entries_in,
+    good_before,
+    merged,
+    running,
+    tried,
+)
 from launcher.model.wish import Wanted
 from launcher.resolve import resolve
 from launcher.resolve.exchange import differences
@@ -118,6 +128,21 @@ def test_what_is_no_archive_of_ours_is_refused(tmp_path: Path, archive: bytes) -
 )
 def test_where_a_rollback_goes(told: list[tuple[str, str, str]], present: str, expected: str | None) -> None:
     assert good_before(entries(*told), present) == expected
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ([("z", "up", "good"), ("a", "up", "good"), ("b", "up", "begun")], ["a"]),  # b was killed
+        ([("a", "up", "good"), ("c", "up", "failed"), ("b", "up", "part")], ["c", "a"]),
+        ([("a", "up", "good"), ("c", "up", "begun"), ("c", "up", "failed")], ["c", "a"]),
+        ([("a", "up", "good"), ("b", "up", "good")], []),
+        ([("b", "up", "good"), ("a", "up", "begun")], ["a"]),
+        ([("b", "up", "begun")], []),
+    ],
+)
+def test_what_may_run_beside_what_is_wanted(told: list[tuple[str, str, str]], expected: list[str]) -> None:
+    assert [e.revision for e in tried(entries(*told), "b")] == expected
 
 
 def test_of_a_run_that_some_hosts_missed_the_end_counts() -> None:
