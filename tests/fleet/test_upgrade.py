@@ -112,3 +112,19 @@ def test_one_that_cannot_start_goes_back_and_a_good_one_stays(routed: RoutedFlee
     assert routed.plan(data=data).changes == []
     again = routed.run("upgrade", "--to", "stub-next", "--yes", "--json", data=data)
     assert again.code == 2, "the inventory says so already"
+    red_hosts_keep_it(routed, data)
+
+
+def red_hosts_keep_it(routed: RoutedFleet, data: Path) -> None:
+    """Whatever moves a service begins nothing where a check is red that `up` refuses with."""
+    inventory = routed.folder / "stub.yaml"
+    before, written = lives(routed), inventory.read_text()
+    routed.host("h03").exec("ip", "link", "set", "eth0", "mtu", "1400")
+    try:
+        for words in (["rollback"], ["upgrade", "--to", "stub-routed"], ["scale", "decode=1"]):
+            done = routed.run(*words, "--yes", "--json", data=data)
+            assert done.code == 1, done.stdout
+            assert {p["more"].rpartition(" ")[2] for p in done.problems} == {"peers-mtu"}, words
+    finally:
+        routed.host("h03").exec("ip", "link", "set", "eth0", "mtu", "1500")
+    assert (lives(routed), inventory.read_text()) == (before, written)
