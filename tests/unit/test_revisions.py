@@ -90,9 +90,23 @@ def test_hosts_are_where_the_present_inventory_has_them(tmp_path: Path) -> None:
     kept = load_kept(tmp_path / "kept", replace(then.inventory, hosts=hosts, path="prod.yaml"))
     assert {h.address for h in kept.inventory.hosts.values()} == {h.address for h in hosts.values()}
     assert kept.inventory.path == "prod.yaml"
-    del hosts["h03"]
-    with pytest.raises(InputError, match="the revision has h03, the inventory does not"):
-        load_kept(tmp_path / "kept", replace(then.inventory, hosts=hosts))
+
+
+def test_hosts_that_there_are_no_more_are_named_if_they_served(tmp_path: Path) -> None:
+    then = wish(tmp_path, LAYOUT)
+    unpack(pack(then.files), tmp_path / "kept")
+    used = [host for pool in then.inventory.pools.values() for host in pool.hosts]
+    present = {name: host for name, host in then.inventory.hosts.items() if name in used}
+    assert len(present) < len(then.inventory.hosts)
+    kept = load_kept(tmp_path / "kept", replace(then.inventory, hosts=present))
+    assert kept.inventory.hosts == present, "one that served nothing is left out"
+    del present[used[0]]
+    with pytest.raises(InputError) as caught:
+        load_kept(tmp_path / "kept", replace(then.inventory, hosts=present, path="prod.yaml"))
+    (problem,) = caught.value.problems
+    assert problem.what == f"the revision needs {used[0]}, which the inventory no longer has"
+    assert f"{used[0]} was of pool prefill" in problem.why
+    assert f"write what you want of {tmp_path / 'kept/inventory.yaml'} into prod.yaml" in problem.do
 
 
 @pytest.mark.parametrize(
