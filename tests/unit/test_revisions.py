@@ -99,7 +99,7 @@ def test_hosts_that_there_are_no_more_are_named_if_they_served(tmp_path: Path) -
     present = {name: host for name, host in then.inventory.hosts.items() if name in used}
     assert len(present) < len(then.inventory.hosts)
     kept = load_kept(tmp_path / "kept", replace(then.inventory, hosts=present))
-    assert kept.inventory.hosts == present, "one that served nothing is left out"
+    assert kept.inventory.hosts.keys() == present.keys(), "those that served nothing are left out"
     del present[used[0]]
     with pytest.raises(InputError) as caught:
         load_kept(tmp_path / "kept", replace(then.inventory, hosts=present, path="prod.yaml"))
