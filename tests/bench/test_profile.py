@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +14,11 @@ import pytest
 from samples import sample
 
 from launcher.bench.profile import covered_us, time_of
-from launcher.flows.profile import asked_of
+from launcher.flows.profile import Asked, asked_of, captured, chosen, fetched
 from launcher.load.data import Data, shipped
 from launcher.load.traces import read_capture, read_trace
-from launcher.model.problem import InputError
+from launcher.model.facts import Facts, Probe
+from launcher.model.problem import InputError, LauncherError
 from launcher.model.trace import TraceEvent
 from launcher.resolve import resolve
 
@@ -133,3 +137,70 @@ def test_a_profiler_that_is_off_is_told_how_to_be_on(tmp_path: Path) -> None:
         in problem.do
     )
     assert 'environment: {decode: {VLLM_CUSTOM_SCOPES_FOR_PROFILING: "1"}}' in problem.do
+
+
+@dataclass
+class OneHost:
+    """A host whose engine records, by its agent's answers."""
+
+    content: bytes = b""
+    agrees: int = 200
+    posted: list[str] = field(default_factory=list)
+
+    def ask(self, questions: Mapping[str, Sequence[Probe]], *, within_s: float) -> Mapping[str, Facts]:
+        return {host: Facts(host, {p: self.answer(p) for p in probes}) for host, probes in questions.items()}
+
+    def answer(self, probe: Probe) -> Any:
+        if probe.kind == "http":
+            path = "/" + probe.args[1].rpartition("/")[2]
+            self.posted.append(path)
+            return {"status": self.agrees if path == "/start_profile" else 200}
+        words = probe.args[0]
+        if words[0] == "find":
+            written = "/stop_profile" in self.posted
+            return {"stdout": f"{len(self.content)} /nvme/traces/dp0_rank0.1.pt.trace.json.gz\n" * written}
+        begin, size = int(words[-1]) - 1, CAPTURE.piece_kib << 10
+        return {"stdout": base64.b64encode(self.content[begin : begin + size]).decode()}
+
+    def do(self, *_: object, **__: object) -> Any:
+        raise AssertionError("nothing is changed")
+
+    def map(self, *_: object) -> Any:
+        raise AssertionError("nothing is done")
+
+
+def asked_for(folder: Path) -> Asked:
+    wanted = resolve(sample("sandbox-single", folder))
+    engine = wanted.wish.profile.engine
+    assert wanted.deployment
+    assert engine
+    assert engine.profiler
+    return Asked(wanted.deployment.instances[0], engine.profiler, "/nvme/traces")
+
+
+def test_what_was_recorded_comes_whole(tmp_path: Path) -> None:
+    host = OneHost(RECORDED.read_bytes())
+    waited: list[str] = []
+    left = captured(
+        host,
+        asked_for(tmp_path),
+        CAPTURE,
+        wait=lambda: waited.extend(host.posted),
+        listener=lambda _: None,
+    )
+    assert (waited, host.posted) == (["/start_profile"], ["/start_profile", "/stop_profile"])
+    (trace,) = chosen(left, "* dp0_*")
+    assert trace.label == "h01 dp0_rank0"
+    assert fetched(host, trace, CAPTURE, tmp_path).read_bytes() == host.content
+    with pytest.raises(InputError, match="no trace fits"):
+        chosen(left, "* dp9_*")
+    with pytest.raises(LauncherError, match="at most 256 are fetched"):
+        fetched(host, replace(trace, size=300 << 20), CAPTURE, tmp_path)
+
+
+def test_what_does_not_begin_does_not_go_on_either(tmp_path: Path) -> None:
+    """A capture that somebody's death left open is closed so, too: the engine refuses a second one."""
+    host = OneHost(agrees=500)
+    with pytest.raises(LauncherError, match="answers /start_profile with 500"):
+        captured(host, asked_for(tmp_path), CAPTURE, wait=lambda: None, listener=lambda _: None)
+    assert host.posted[-1] == "/stop_profile"
