@@ -13,6 +13,7 @@ from launcher.model.deployment import Instance
 from launcher.model.inventory import ENGINE_POOLS
 from launcher.model.plan import Change, Plan
 from launcher.model.problem import Problem
+from launcher.model.profile import BOOT_WITHIN_S
 from launcher.model.run import Event, Listener
 from launcher.model.wish import Wanted
 
@@ -54,12 +55,20 @@ class Progress:
     await_ready: Await
     interrupted: Callable[[], bool]
     requests: Requests = field(default_factory=LeftAlone)
+    reboots: bool = True
+    """Hosts whose kernel is to show something else are booted anew; else they are told of, and left there."""
     done: list[Change] = field(default_factory=list)
     lost_hosts: dict[str, Problem] = field(default_factory=dict)
     """Hosts not reached, or with a step that failed: nothing more is sent there."""
     lost_instances: dict[str, Problem] = field(default_factory=dict)
     """Instances that do not serve, as far as this run knows."""
     problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def boot_within_s(self) -> float:
+        """Seconds that a host may take to come back."""
+        platform = self.wanted.wish.profile.platform
+        return float(platform.boot_within_s if platform else BOOT_WITHIN_S)
 
     @property
     def instances(self) -> tuple[Instance, ...]:

@@ -9,11 +9,14 @@ from launcher.model.facts import Facts, Probe
 from launcher.model.plan import Draft
 from launcher.steps import (
     absent,
+    boot,
+    built,
     command,
     file,
     folder,
     link,
     package,
+    purged,
     sysctl,
     turns,
     unit,
@@ -37,11 +40,14 @@ class Kind(Protocol):
 
 KINDS: Mapping[str, Kind] = {
     "absent": absent,
+    "boot": boot,
+    "built": built,
     "command": command,
     "file": file,
     "folder": folder,
     "link": link,
     "package": package,
+    "purged": purged,
     "sysctl": sysctl,
     "turns": turns,
     "unit": unit,
