@@ -17,6 +17,14 @@ Axis: TypeAlias = Literal["concurrency", "rate"]
 
 
 @dataclass(frozen=True, slots=True)
+class Gate:
+    """From when on a figure is worse than a baseline's."""
+
+    worse_by: Mapping[LimitName, Annotated[float, Ge(0)]]
+    """Mean of a figure → share, beyond what runs differ by among themselves."""
+
+
+@dataclass(frozen=True, slots=True)
 class Method:
     """configs/bench.yaml: how it is measured, and when there is no verdict."""
 
@@ -55,6 +63,7 @@ class Method:
     """A run that nobody took the result of is measured anew after so long."""
     environment: Mapping[str, str]
     """Variables of the client."""
+    gate: Gate
 
 
 @dataclass(frozen=True, slots=True)
