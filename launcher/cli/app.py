@@ -27,6 +27,7 @@ from launcher.cli import (
     revising,
     runbooks,
     scaling,
+    tuning,
     upgrading,
 )
 from launcher.cli.words import EXIT_CODES
@@ -87,7 +88,7 @@ def common(
 
 PANELS: Mapping[str, tuple[Callable[..., None], ...]] = {
     EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
-    MEASURE: (benching.bench, comparing.compare, comparing.gate),
+    MEASURE: (benching.bench, tuning.tune, comparing.compare, comparing.gate),
     SERVING: (
         restarting.restart,
         drain.drain,
