@@ -14,17 +14,13 @@ CURRENT = {"stack: article-0.14": "stack: current", "layout: article-2p1d": "lay
 SAMPLES = ("sandbox", "sandbox-dp2", "sandbox-single", "prod-min", "prod-2p1d", "prod-2p1d-current")
 
 
-def sample(name: str, folder: Path, *, platform: str = "") -> Wish:
-    """One of SAMPLES, copied to `folder`/inventories so that it names itself `inventories/NAME.yaml`; on
-    another platform than its own where one is named."""
+def sample(name: str, folder: Path) -> Wish:
+    """One of SAMPLES, copied to `folder`/inventories so that it names itself `inventories/NAME.yaml`."""
     file = name.removesuffix("-current")
     text = (ROOT / "inventories" / f"{file}.yaml").read_text()
     for old, new in CURRENT.items() if name != file else ():
         assert old in text
         text = text.replace(old, new)
-    if platform:
-        text = "\n".join(x for x in text.splitlines() if not x.startswith("platform:"))
-        text += f"\nplatform: {platform}\n"
     config = folder / "ssh_config"
     config.write_text("".join(f"Host h{i:02}\n  HostName 10.77.0.{10 + i}\n" for i in range(1, 4)))
     (folder / "inventories").mkdir(exist_ok=True)

@@ -27,7 +27,7 @@ def boot(progress: Progress, changes: Iterable[Change]) -> None:
         for host, needs in waiting.items():
             progress.lose_host(host, _pending(progress, host, needs))
         return
-    ended = progress.fleet.map(tuple(waiting), lambda host: _boot(progress, host))
+    ended = progress.fleet.map(tuple(waiting), lambda host: _boot(progress, host, waiting[host]))
     for host, problem in ended.items():
         if problem:
             progress.lose_host(host, problem)
@@ -50,8 +50,9 @@ def _still_waiting(progress: Progress, planned: tuple[Change, ...]) -> dict[str,
     return found
 
 
-def _boot(progress: Progress, host: str) -> Problem | None:
-    return progress.fleet.reboot(host, listener=progress.listener, within_s=progress.boot_within_s)
+def _boot(progress: Progress, host: str, needs: Iterable[Change]) -> Problem | None:
+    within_s = max(float(op.args["within_s"]) for change in needs for op in change.ops)
+    return progress.fleet.reboot(host, listener=progress.listener, within_s=within_s)
 
 
 def _pending(progress: Progress, host: str, needs: Iterable[Change]) -> Problem:

@@ -13,7 +13,6 @@ from launcher.model.deployment import Instance
 from launcher.model.inventory import ENGINE_POOLS
 from launcher.model.plan import Change, Plan
 from launcher.model.problem import Problem
-from launcher.model.profile import BOOT_WITHIN_S
 from launcher.model.run import Event, Listener
 from launcher.model.wish import Wanted
 
@@ -63,12 +62,6 @@ class Progress:
     lost_instances: dict[str, Problem] = field(default_factory=dict)
     """Instances that do not serve, as far as this run knows."""
     problems: list[Problem] = field(default_factory=list)
-
-    @property
-    def boot_within_s(self) -> float:
-        """Seconds that a host may take to come back."""
-        platform = self.wanted.wish.profile.platform
-        return float(platform.boot_within_s if platform else BOOT_WITHIN_S)
 
     @property
     def instances(self) -> tuple[Instance, ...]:

@@ -1,4 +1,4 @@
-"""Profile = Hardware, Model, Engine, Layout, Stack, Platform; Setting(value, source); knows no hosts."""
+"""Profile = Hardware, Model, Engine, Layout, Stack; Setting(value, source): what we know; knows no hosts."""
 
 from __future__ import annotations
 
@@ -17,9 +17,6 @@ from launcher.model.values import Json
 Port: TypeAlias = Annotated[int, Ge(1), Le(65535)]
 Style: TypeAlias = Literal["internal", "hybrid", "external"]
 EnginePool: TypeAlias = Literal["prefill", "decode"]
-
-BOOT_WITHIN_S = 1500
-"""An HGX host tests its memory and GPUs for minutes before it boots; runbooks wait as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,27 +294,6 @@ class Stack:
 
 
 @dataclass(frozen=True, slots=True)
-class Platform:
-    """What is below a stack on the hosts: the distribution's release with its packages, and the roles that
-    make a bare host of it ready."""
-
-    name: str
-    about: str
-    os: str
-    """`ubuntu 24.04`, as the hosts say it of themselves."""
-    roles: tuple[str, ...]
-    """Beside those of the stack, in any order."""
-    packages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What a role asks for by a word of its own (`driver`) → `package=version`, or `package` for any. Hosts
-    install from `platforms/<name>/debs` below `paths.shared`, and ask nobody else."""
-    variables: Mapping[str, str] = field(default_factory=dict)
-    """Anything roles and checks substitute as `{{ platform.variables.x }}`."""
-    boot_within_s: Annotated[int, Ge(1)] = BOOT_WITHIN_S
-    """From the order to reboot until the host has started everything."""
-    source: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class RouterKind:
     """How one router program is started and asked."""
 
@@ -346,7 +322,5 @@ class Profile:
     engine: Engine | None = None
     layout: Layout | None = None
     router: RouterKind | None = None
-    platform: Platform | None = None
-    """None: hosts come with driver, RDMA and all that is below the stack."""
     history: History = field(default_factory=lambda: History({}, {}))
     """What is known of the engine's releases."""

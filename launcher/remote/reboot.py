@@ -64,7 +64,7 @@ class Reboot:
         before = self._boot_id()
         self._say("reboots")
         told = self.fleet.do(
-            self.host, [Op("reboot")], listener=self.listener, within_s=ORDER_WITHIN_S, subject="reboot"
+            self.host, [Op("reboot", {})], listener=self.listener, within_s=ORDER_WITHIN_S, subject="reboot"
         )
         if told.failed_index is not None:
             return told.error

@@ -17,7 +17,7 @@ from launcher.model.wish import Wanted, Wish
 from launcher.resolve.params import Param, read_params
 from launcher.steps import KINDS, unit
 
-PATH_KINDS = frozenset({"absent", "built", "file", "folder", "link"})
+PATH_KINDS = frozenset({"absent", "file", "folder", "link"})
 Values: TypeAlias = Mapping[str, object]
 
 
@@ -247,7 +247,6 @@ def shared_values(wish: Wish, deployment: Deployment | None) -> dict[str, object
         "inventory": wish.inventory,
         "paths": wish.inventory.paths,
         "stack": profile.stack,
-        "platform": profile.platform,
         "hardware": profile.hardware,
         "model": profile.model,
         "engine": profile.engine,

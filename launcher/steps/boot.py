@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
-from annotated_types import Predicate
+from annotated_types import Ge, Predicate
 
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.plan import Action, Draft, Op
@@ -36,6 +36,8 @@ class Params:
     read: Annotated[str, Predicate(has_one_group)]
     """A regular expression with one group; the first line that it matches counts."""
     equals: str
+    within_s: Annotated[int, Ge(1)] = 1500
+    """From the order to reboot until the host has started everything; runbooks wait as long."""
 
 
 def probes(want: Params) -> tuple[Probe, ...]:
@@ -53,5 +55,5 @@ def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
         found = match[1] if match else "absent"
     if found == want.equals:
         return ()
-    op = Op("reboot")
+    op = Op("reboot", {"within_s": want.within_s})
     return (Draft(Action.REBOOT, want.path, f"{found} in the running kernel", want.equals, (op,)),)

@@ -11,20 +11,15 @@ import pytest
 from samples import ROOT, SAMPLES, sample
 
 from launcher.flows import stack, wheelhouse
-from launcher.load.choice import Choice, read
 from launcher.load.collect import Collector
 from launcher.load.data import Data, shipped
 from launcher.load.roles import read_role, read_roles
-from launcher.model.profile import Platform
 from launcher.model.role import STAGES
 from launcher.resolve import resolve
-from launcher.steps.package import Params as Package
-from launcher.steps.package import pins
 from launcher.steps.unit import Params as Unit
 
 DATA = Data((shipped(),))
 ROLES = DATA.names("roles", holding="role.yaml")
-PLATFORMS = DATA.names("configs/platforms", holding=".yaml")
 STACKS = DATA.names("configs/stacks", holding=".yaml")
 LOCKS = sorted((ROOT / "configs/stacks").glob("*.lock"))
 PROGRAMS = sorted((ROOT / "roles").glob("*/files/*.py"))
@@ -44,6 +39,12 @@ def test_every_file_of_a_role_is_used(name: str) -> None:
     steps = [step for step in role.steps if step.kind != "sysctl"]  # whose `file` is on the host
     used = {str(s.params[word].value) for s in steps for word in ("template", "file") if word in s.params}
     assert set(role.templates) | set(role.files) == used
+
+
+@pytest.mark.parametrize("name", ROLES)
+def test_a_role_that_reboots_hosts_is_one_for_which_engines_stop(name: str) -> None:
+    role = read_role(name, DATA)
+    assert role.halts or not any(step.kind == "boot" for step in role.steps)
 
 
 @pytest.mark.parametrize("name", STACKS)
@@ -76,36 +77,7 @@ def test_every_role_stack_and_router_is_used(tmp_path: Path) -> None:
     }
     for folder, names in used.items():
         assert set(DATA.names(f"configs/{folder}", holding=".yaml")) == names, folder
-    platforms = [read(Platform, Choice(name, ""), DATA) for name in PLATFORMS]
-    assert {role for s in (*stacks, *platforms) for role in s.roles} == set(ROLES)
-
-
-@pytest.mark.parametrize("name", PLATFORMS)
-def test_a_platform_makes_bare_hosts_of_a_sample_ready(name: str, tmp_path: Path) -> None:
-    wish = sample("prod-min", tmp_path, platform=name)
-    platform = wish.profile.platform
-    assert platform
-    steps = resolve(wish).steps["gpu01"]
-    made = {step.role for step in steps}
-    assert set(platform.roles) <= made
-    for step in steps:
-        if isinstance(step.want, Package) and step.role in platform.roles:
-            assert step.want.mirror == f"/gpfs/platforms/{name}/debs"
-            assert all(pins(step.want.names)), step.id
-    driver = {v.partition("-")[0] for v in pins(platform.packages["driver"]).values()}
-    assert driver == {platform.variables["driver"]}, "driver and fabric manager are of one version"
-    minimum = wish.profile.stack.variables["driver_minimum"]
-    assert release(platform.variables["driver"]) >= release(minimum)
-
-
-def release(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))
-
-
-def test_a_role_that_reboots_hosts_is_one_for_which_engines_stop() -> None:
-    for name in ROLES:
-        role = read_role(name, DATA)
-        assert role.halts or not any(step.kind == "boot" for step in role.steps), name
+    assert {role for s in stacks for role in s.roles} == set(ROLES)
 
 
 @pytest.mark.parametrize("name", SAMPLES)
