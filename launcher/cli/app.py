@@ -13,6 +13,7 @@ from launcher import __version__
 from launcher.cli import (
     benching,
     checking,
+    comparing,
     diagnosing,
     drain,
     drilling,
@@ -27,6 +28,7 @@ from launcher.cli import (
     runbooks,
     scaling,
     stacks,
+    tuning,
     upgrading,
 )
 from launcher.cli.words import EXIT_CODES
@@ -87,7 +89,7 @@ def common(
 
 PANELS: Mapping[str, tuple[Callable[..., None], ...]] = {
     EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
-    MEASURE: (benching.bench,),
+    MEASURE: (benching.bench, tuning.tune, comparing.compare, comparing.gate),
     SERVING: (
         restarting.restart,
         drain.drain,
