@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from launcher.cli.gate import Despite, gate_of, red_hosts, refused_remark
-from launcher.cli.options import DataDir, InventoryArgument, JsonLines, Limit, Verbose, Why, Yes
+from launcher.cli.options import BelowMinimum, DataDir, InventoryArgument, JsonLines, Limit, Verbose, Why, Yes
 from launcher.model.problem import Exit, InputError, Problem
 
 if TYPE_CHECKING:
@@ -83,6 +83,10 @@ def up(
     ] = None,
     limit: Limit = "",
     despite: Despite = "",
+    no_reboot: Annotated[
+        bool, typer.Option("--no-reboot", help="Boot no host anew; say which ones wait for it.")
+    ] = False,
+    below_minimum: BelowMinimum = False,
     why: Why = "",
     yes: Yes = False,
     data_dir: DataDir = None,
@@ -117,7 +121,10 @@ def up(
                 gate.ask(work.fleet, wanted, planned, work.running.listen)
                 return work.approved(planned, ask=bool(planned))
 
-            result = flow.up(work.fleet, wanted, limited, approve, work.run(), work.keeper(wanted))
+            boots = flow.Boots(reboots=not no_reboot, below_minimum=below_minimum)
+            result = flow.up(
+                work.fleet, wanted, limited, approve, work.run(), work.keeper(wanted), boots=boots
+            )
             work.ended(result.findings, result.failed)
     if result.outcome:
         view.say(f"{result.outcome.done} of {result.outcome.planned} changes made")
