@@ -253,13 +253,15 @@ class Ops:
         if state in ("done", "failed"):  # of an earlier run: it is wanted again
             self.runner.run(["systemctl", "-q", "stop", unit], within_s=QUERY_WITHIN_S)
             self.runner.run(["systemctl", "-q", "reset-failed", unit], within_s=QUERY_WITHIN_S)
+        # a job that runs learns it, too: the run that attaches to it starts its peers on other hosts
+        key = f"{self.root}/run/dsv32/job-{name}.key"
+        self.put(key, self.key.encode(), mode="0600")
         if state != "running":
             forget(f"{self.root}/run/dsv32/job-{name}.progress")
-            os.makedirs(self.root + "/run/dsv32", exist_ok=True)
             # waits until the unit has begun: one whose start is only queued looks like one that has ended
             start = ["systemd-run", "-q", "--unit=" + unit, "--remain-after-exit"]
             start += [f"--property=RuntimeMaxSec={within_s}", "--property=Nice=5"]
-            told = {"DSV32_PROGRESS": f"{self.root}/run/dsv32/job-{name}.progress"}
+            told = {"DSV32_PROGRESS": f"{self.root}/run/dsv32/job-{name}.progress", "DSV32_KEY": key}
             start += [f"--setenv={k}={v}" for k, v in {**told, **(environment or {})}.items()]
             self.runner.must([*start, "--", *words], within_s=QUERY_WITHIN_S)
         self._follow(name, within_s)
