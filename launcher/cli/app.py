@@ -13,6 +13,7 @@ from launcher import __version__
 from launcher.cli import (
     benching,
     checking,
+    comparing,
     diagnosing,
     drain,
     drilling,
@@ -26,6 +27,7 @@ from launcher.cli import (
     revising,
     runbooks,
     scaling,
+    tuning,
     upgrading,
 )
 from launcher.cli.words import EXIT_CODES
@@ -86,7 +88,7 @@ def common(
 
 PANELS: Mapping[str, tuple[Callable[..., None], ...]] = {
     EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
-    MEASURE: (benching.bench,),
+    MEASURE: (benching.bench, tuning.tune, comparing.compare, comparing.gate),
     SERVING: (
         restarting.restart,
         drain.drain,
