@@ -23,6 +23,7 @@ from launcher.cli import (
     inventories,
     look,
     operate,
+    profiling,
     restarting,
     revising,
     runbooks,
@@ -88,7 +89,7 @@ def common(
 
 PANELS: Mapping[str, tuple[Callable[..., None], ...]] = {
     EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
-    MEASURE: (benching.bench, tuning.tune, comparing.compare, comparing.gate),
+    MEASURE: (benching.bench, tuning.tune, profiling.profile, comparing.compare, comparing.gate),
     SERVING: (
         restarting.restart,
         drain.drain,

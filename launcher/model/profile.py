@@ -132,6 +132,25 @@ class Client:
 
 
 @dataclass(frozen=True, slots=True)
+class Profiler:
+    """How an engine records what its processes do, and where it leaves that."""
+
+    start: str
+    stop: str
+    """Paths of its API, for POST; the second answers when all is written."""
+    setting: str
+    """The flag that turns it on, a mapping."""
+    wants: Mapping[str, str]
+    """Keys that it must have."""
+    folder: str
+    """Its key for the folder, on each host."""
+    traces: str
+    """Glob of what is left there, one file for each GPU's process."""
+    advice: Mapping[str, str]
+    """Keys, and variables of the engine in capitals, without which a trace tells less."""
+
+
+@dataclass(frozen=True, slots=True)
 class Engine:
     """One release line of vLLM: spelling of settings, ports, phases, metrics.
 
@@ -173,6 +192,8 @@ class Engine:
     and the connector itself); a name stands for all keys below it."""
     client: Client | None = None
     """Its load generator; None: there is none, and nothing can be benchmarked."""
+    profiler: Profiler | None = None
+    """Its profiler; None: nothing can be captured."""
     companions: Mapping[Companion, str] = field(default_factory=dict)
     """What the release runs with: a range of versions (`>=0.7.1`), or a commit."""
     snapshot: Snapshot | None = None
