@@ -28,6 +28,7 @@ from launcher.cli import (
     revising,
     runbooks,
     scaling,
+    stacks,
     tuning,
     upgrading,
 )
@@ -109,5 +110,5 @@ for panel, commands in PANELS.items():
         settings = {"ignore_unknown_options": True} if command is look.explain else None
         app.command(rich_help_panel=panel, epilog=EXIT_CODES, context_settings=settings)(command)
 app.add_typer(runbooks.runbook, name="runbook", rich_help_panel=EVERY_DAY)
-app.add_typer(files.stack, name="stack", rich_help_panel=PREPARE)
+app.add_typer(stacks.stack, name="stack", rich_help_panel=PREPARE)
 app.add_typer(files.weights, name="weights", rich_help_panel=PREPARE)

@@ -12,6 +12,7 @@ from launcher.model.architecture import Architecture
 from launcher.model.history import History
 from launcher.model.overheads import Overheads
 from launcher.model.snapshot import Snapshot
+from launcher.model.source_build import SourceBuild
 from launcher.model.values import Json
 
 Port: TypeAlias = Annotated[int, Ge(1), Le(65535)]
@@ -307,6 +308,16 @@ class Stack:
     """File in configs/stacks/ with pinned, hashed Python requirements."""
     lock_digest: str = ""
     """sha256 of that file; names the environment folder on the hosts. Filled by load."""
+    requirements: tuple[str, ...] = ()
+    """What the lock was resolved from, `name==version`: what these need comes with them. For `stack lock`."""
+    until: str = ""
+    """`2026-02-01`: of what `requirements` do not pin, nothing newer was taken."""
+    leaves_out: tuple[str, ...] = ()
+    """Packages that something asks for and that are not installed."""
+    locked_as: Mapping[str, str] = field(default_factory=dict)
+    """Variable → the package of the lock that it is the version of, or the first parts of it."""
+    builds: Mapping[str, SourceBuild] = field(default_factory=dict)
+    """Package of the lock → how it is built from source."""
     packages: Mapping[str, str] = field(default_factory=dict)
     """Debian/Ubuntu package → version, or empty for whatever the mirror folder holds."""
     variables: Mapping[str, str] = field(default_factory=dict)

@@ -59,8 +59,20 @@ def test_a_lock_pins_each_package_once_and_belongs_to_a_stack(path: Path) -> Non
     names = [pin.name for pin in pins]
     assert names == sorted(set(names))
     assert all(pin.hashes for pin in pins)
-    assert "uv" in names, "hosts install with it"
-    assert path.name in {stack.read(name, DATA).lock for name in STACKS}
+    stacks = [stack.read(name, DATA) for name in STACKS]
+    tools = {build.tools_lock for s in stacks for build in s.builds.values()}
+    assert path.name in {s.lock for s in stacks} | tools
+    assert "uv" in names or path.name in tools, "hosts install with it"
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_a_stack_names_the_versions_of_its_lock(name: str) -> None:
+    made = stack.fetching_of(stack.read(name, DATA), DATA)
+    assert set(made.tools) == set(made.stack.builds)
+    for package, build in made.stack.builds.items():
+        assert re.fullmatch("[0-9a-f]{40}", build.commit)
+        locked = {f"{pin.name}=={pin.version}" for pin in made.tools[package]}
+        assert {line for line in build.tools if "==" in line} <= locked
 
 
 def test_every_role_stack_and_router_is_used(tmp_path: Path) -> None:
