@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from launcher.cli.gate import Despite, begin_despite, despite_of, red_hosts, refused_remark
-from launcher.cli.options import DataDir, InventoryArgument, JsonLines, Limit, Verbose, Why, Yes
+from launcher.cli.options import BelowMinimum, DataDir, InventoryArgument, JsonLines, Limit, Verbose, Why, Yes
 from launcher.model.problem import Exit, InputError, Problem
 
 if TYPE_CHECKING:
@@ -89,6 +89,10 @@ def up(
     ] = None,
     limit: Limit = "",
     despite: Despite = "",
+    no_reboot: Annotated[
+        bool, typer.Option("--no-reboot", help="Boot no host anew; say which ones wait for it.")
+    ] = False,
+    below_minimum: BelowMinimum = False,
     why: Why = "",
     yes: Yes = False,
     data_dir: DataDir = None,
@@ -131,7 +135,8 @@ def up(
             with connected(wanted, over=connections, run_id=run.id, why=why, lock=limited.hosts) as fleet:
                 wanted = respecting(fleet, wanted)
                 kept = keeper(fleet, wanted, run)
-                result = flow.up(fleet, wanted, limited, approve, run.told(interrupt), kept)
+                boots = flow.Boots(reboots=not no_reboot, below_minimum=below_minimum)
+                result = flow.up(fleet, wanted, limited, approve, run.told(interrupt), kept, boots=boots)
             run.ended(result.exit_code, result.problems)
     view.findings(result.findings)
     view.problems(result.problems)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeAlias
 
 from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
@@ -38,6 +39,8 @@ class Restart:
     run: Run
     kept: tuple[Drained, ...]
     """What operators keep from requests: before, meanwhile and after."""
+    because: str = BECAUSE
+    """Begins the reason of what it drains itself; by it a later run knows what it may give back."""
 
 
 def restart(
@@ -60,7 +63,7 @@ def restart(
         raise PlanRefusedError(*planned.unreached.values())
     if not approve(planned):
         return ()
-    findings = list(_in_waves(it, waves, up))
+    findings = list(in_waves(it, waves, up))
     for host in meant.routing:
         if run.interrupted() or any(f.problem for f in findings):
             break
@@ -121,15 +124,23 @@ def _only(wanted: Wanted, those: Callable[[Step], bool]) -> Wanted:
     return replace(wanted, steps={h: s for h, s in steps.items() if s}, whole=False)
 
 
-def _in_waves(it: Restart, waves: Waves, serve: Collection[str]) -> Iterator[Finding]:
-    """Each wave while those before it, and what else serves, take the requests."""
+Anew: TypeAlias = Callable[
+    [Restart, Sequence[Instance], Sequence[Drained], Collection[str]], Iterator[Finding]
+]
+"""A wave that gets no requests any more comes up anew, and is asked by way of each pair with its partners."""
+
+
+def in_waves(
+    it: Restart, waves: Waves, serve: Collection[str], *, renew: Anew | None = None
+) -> Iterator[Finding]:
+    """Each wave while those before it, and what else serves, take the requests; `renew`: by a restart."""
     done: set[str] = set()
     last: tuple[Instance, ...] = ()
     for wave in waves:
         away = _away(it, wave, {*done, *serve})
         # where pairs do not survive it, nobody meets who knew an earlier life of it
         partners = done if both_sides(it.wanted) else {*done, *serve}
-        for part in (partial(_switched, it, away, last), partial(_anew, it, wave, away, partners)):
+        for part in (partial(_switched, it, away, last), partial(renew or _anew, it, wave, away, partners)):
             findings = [*part()]
             yield from findings
             if it.run.interrupted() or any(f.problem for f in findings):
@@ -147,7 +158,7 @@ def _away(it: Restart, wave: Sequence[Instance], serve: Collection[str]) -> tupl
     for instance in wave:
         others = {name for name in serve if name.startswith(f"{instance.pool}-")} - out
         if others and it.wanted.deployment and it.wanted.deployment.routers:
-            now = with_entry(now, away_for(instance, BECAUSE, it.run))
+            now = with_entry(now, away_for(instance, it.because, it.run))
     return now
 
 

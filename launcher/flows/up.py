@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
 from launcher.execute.outcome import Outcome
+from launcher.flows.halting import halting
 from launcher.flows.plan import limited, plan
 from launcher.flows.revisions import remembered
 from launcher.flows.run import Approve, Run
@@ -55,14 +56,33 @@ class Result:
         return Exit.HOSTS_FAILED if self.problems else Exit.DONE
 
 
+@dataclass(frozen=True, slots=True)
+class Boots:
+    """What an `up` may do to hosts that need a reboot, or a new driver."""
+
+    reboots: bool = True
+    """Boot them anew; else they are told of, and left where that is needed."""
+    below_minimum: bool = False
+    """Even if too few of a pool serve meanwhile."""
+
+
 def up(
-    fleet: Hands, wanted: Wanted, limit: Limit, approve: Approve, run: Run, kept: Kept | None = None
+    fleet: Hands,
+    wanted: Wanted,
+    limit: Limit,
+    approve: Approve,
+    run: Run,
+    kept: Kept | None = None,
+    *,
+    boots: Boots | None = None,
 ) -> Result:
     """Observe, plan, ask, apply stage by stage, verify. The hosts are locked by the caller.
 
     Where engines of another release run, by what hosts remember, they move as in a rollout: half of them
-    while the others serve, if there are enough.
+    while the others serve, if there are enough. Where hosts need what engines stop for, a driver or a reboot,
+    they go instance by instance: PlanRefusedError where too few would serve meanwhile.
     """
+    boots = boots or Boots()
     here = limited(wanted, limit.hosts)
     planned = plan(fleet, here)
     run.listener(Event("planned", str(len(planned.changes)), data={"digest": planned.digest}))
@@ -73,10 +93,17 @@ def up(
 
         manner = Manner(below_minimum=True, within_s=IDLE_WITHIN_S, returns=False)
         return rollout(fleet, before, wanted, manner, approve, run)
+    if wanted.deployment and halting(wanted, planned):
+        from launcher.flows.reboots import roll, spared, way_of
+
+        way = way_of(fleet, wanted, planned, below_minimum=boots.below_minimum or not boots.reboots)
+        if way:
+            go = roll if boots.reboots else spared
+            return go(fleet, wanted, planned, way, limit, approve, run)
     if not approve(planned):
         return Result(planned, None)
     with remembered(fleet, wanted, planned, run, whole=not limit.left_out) as note:
-        result = make_so(fleet, wanted, planned, run, limit=limit)
+        result = make_so(fleet, wanted, planned, run, limit=limit, reboots=boots.reboots)
         if result.exit_code is Exit.DONE:
             note.result = "part" if limit.left_out else "good"
     return result
@@ -101,7 +128,9 @@ def _before(entry: Entry, kept: Kept) -> Wanted | None:
         return None
 
 
-def make_so(fleet: Hands, wanted: Wanted, planned: Plan, run: Run, *, limit: Limit) -> Result:
+def make_so(
+    fleet: Hands, wanted: Wanted, planned: Plan, run: Run, *, limit: Limit, reboots: bool = True
+) -> Result:
     """Apply a plan that was approved, and verify."""
     here = limited(wanted, limit.hosts)
     away = requests_of(fleet, wanted, planned, run, limit=limit)
@@ -113,6 +142,7 @@ def make_so(fleet: Hands, wanted: Wanted, planned: Plan, run: Run, *, limit: Lim
         start_instance=lambda instance: ready(fleet, wanted, instance, run),
         interrupted=run.interrupted,
         requests=away,
+        reboots=reboots,
     )
     told = tuple(away.findings) if away else ()
     if run.interrupted():
