@@ -11,7 +11,7 @@ from launcher.load.data import Data, roots_of
 from launcher.load.document import Document
 from launcher.load.form import InventoryFile, inventory_schema, read_choices, read_file
 from launcher.load.inventory import make_inventory
-from launcher.load.kept import KEPT_INVENTORY, address_in, kept_file, reached_as
+from launcher.load.kept import KEPT_INVENTORY, kept_file, reached_as
 from launcher.load.monitoring import read_monitoring, settings_problems
 from launcher.load.profile import read_profile, read_stack
 from launcher.load.roles import read_roles
@@ -67,7 +67,7 @@ def load_from(
     problems = Collector()
     file = problems.attempt(lambda: read_file(document))
     if present and file:
-        file = kept_file(file, present)
+        file = kept_file(file, present, document.path)
     choices = read_choices(document)
     stack = profile = roles = inventory = monitoring = None
     if "stack" in choices:
@@ -79,7 +79,7 @@ def load_from(
         roles = read_roles(stack, data, problems)
     if file is not None:
         layout = profile.layout if profile else None
-        look_up = address_in(present) if present else _host_names(file, document, data)
+        look_up = _host_names(file, document, data)
         inventory = make_inventory(file, document, layout=layout, host_name=look_up, problems=problems)
         monitoring = _monitoring(inventory, data, problems)
     problems.raise_any()
