@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from launcher.model.bench import Counters, Result, Target
+from launcher.model.bench import Counters, Result, Sides
 from launcher.model.sla import LimitName, Statistic
 
 TIMES: Mapping[LimitName, str] = {"ttft_ms": "ttft", "tpot_ms": "tpot", "itl_ms": "itl", "e2e_ms": "e2el"}
@@ -58,23 +58,23 @@ def time_ms(result: Result, name: LimitName, of: Statistic) -> float | None:
     return figures.get(f"{of}_{TIMES[name]}_ms", half)
 
 
-def figure(result: Result, target: Target, name: LimitName, of: Statistic) -> float | None:
+def figure(result: Result, sides: Sides, name: LimitName, of: Statistic) -> float | None:
     """What a limit is held against; None where there is no such figure."""
     if name in TIMES:
         return time_ms(result, name, of)
     total = result.figures.get("total_token_throughput")
     if name == "tokens_per_s":
         return total
-    gpus = target.gpus.get("prefill", 0)
+    gpus = sides.gpus.get("prefill", 0)
     return total / gpus if total is not None and gpus else None
 
 
-def rates(result: Result, target: Target) -> Iterator[Rate]:
+def rates(result: Result, sides: Sides) -> Iterator[Rate]:
     """Tokens a second of each pool, by GPU; by instance where there are none."""
-    for pool, gpus in target.gpus.items():
+    for pool, gpus in sides.gpus.items():
         tokens = "output tokens" if pool == "decode" else "tokens"
         value = result.figures.get("output_throughput" if pool == "decode" else "total_token_throughput", 0.0)
-        count = target.count(pool)
+        count = sides.count(pool)
         over = f"{pool} GPU, of {gpus}" if gpus else f"{pool} instance, of {count}; no GPUs"
         yield Rate(value / (gpus or count), tokens, over)
 

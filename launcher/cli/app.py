@@ -13,6 +13,7 @@ from launcher import __version__
 from launcher.cli import (
     benching,
     checking,
+    comparing,
     diagnosing,
     drain,
     drilling,
@@ -22,10 +23,13 @@ from launcher.cli import (
     inventories,
     look,
     operate,
+    profiling,
     restarting,
     revising,
     runbooks,
     scaling,
+    stacks,
+    tuning,
     upgrading,
 )
 from launcher.cli.words import EXIT_CODES
@@ -86,7 +90,7 @@ def common(
 
 PANELS: Mapping[str, tuple[Callable[..., None], ...]] = {
     EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
-    MEASURE: (benching.bench,),
+    MEASURE: (benching.bench, tuning.tune, profiling.profile, comparing.compare, comparing.gate),
     SERVING: (
         restarting.restart,
         drain.drain,
@@ -106,5 +110,5 @@ for panel, commands in PANELS.items():
         settings = {"ignore_unknown_options": True} if command is look.explain else None
         app.command(rich_help_panel=panel, epilog=EXIT_CODES, context_settings=settings)(command)
 app.add_typer(runbooks.runbook, name="runbook", rich_help_panel=EVERY_DAY)
-app.add_typer(files.stack, name="stack", rich_help_panel=PREPARE)
+app.add_typer(stacks.stack, name="stack", rich_help_panel=PREPARE)
 app.add_typer(files.weights, name="weights", rich_help_panel=PREPARE)

@@ -13,9 +13,13 @@ from launcher.model.bench import Axis, Measured, Verdict, worst
 from launcher.model.problem import Exit, InputError, Problem
 
 if TYPE_CHECKING:
+    from launcher.cli.running import Running
     from launcher.flows.bench import Searched
+    from launcher.flows.bench_run import Bench
     from launcher.load.data import Data
+    from launcher.model.measurement import Found
     from launcher.model.sla import Sla, Workload
+    from launcher.model.wish import Wanted
 
 SMOKE = "smoke"
 EXITS: Mapping[Verdict, Exit] = {
@@ -76,6 +80,7 @@ def bench(
 
     `vllm bench serve` runs on a host of the fleet, as a job; nothing but its files is changed there.
     """
+    from launcher.bench.keep import found_of
     from launcher.cli.benchtext import document, found, text
     from launcher.cli.context import connected, deployment_of, read_wanted
     from launcher.cli.interrupt import Interrupt
@@ -97,7 +102,8 @@ def bench(
     method = read_method(data)
     wanted = read_wanted(inventory, data_dir)
     deployment_of(wanted)
-    code, measured, searched = Exit.DONE, [], None
+    code, searched = Exit.DONE, None
+    measured: list[Measured] = []
     with Running(wanted.wish, view, flow="bench", why=why) as run:
         with connected(wanted, run_id=run.id, why=why) as fleet:
             interrupt = Interrupt(run.left)
@@ -107,13 +113,18 @@ def bench(
             fleet.lock([made.target.host])
             flow.refuse_silent(fleet, made)
             interrupt.changes_begin()
-            record = Record(run.listen, run.journal.keep, interrupt)
+
+            def told(point: Measured) -> None:
+                measured.append(point)
+                keep(run, here, made, measured)
+
+            record = Record(run.listen, run.journal.keep, interrupt, told)
             if axis:
                 start = start_of(axis, asked)
                 searched = flow.search(fleet, made, axis, start=start, record=record)
-                measured = list(searched.measured)
+                keep(run, here, made, measured, found_of(axis, searched.answer))
             else:
-                measured = list(flow.ladder(fleet, made, record))
+                flow.ladder(fleet, made, record)
         code = exit_of(measured, searched, interrupted=interrupt())
         run.ended(code, ())
     if not json_lines:
@@ -122,7 +133,30 @@ def bench(
         view.result("point", document(made, point), "")
     if searched:
         view.result("search", searched.answer, found(searched))
+    if measured:
+        view.say(f"kept: {run.journal.folder / 'bench.json'}")
     raise typer.Exit(code)
+
+
+def keep(
+    run: Running, wanted: Wanted, bench: Bench, measured: Sequence[Measured], search: Found | None = None
+) -> None:
+    """All that was measured so far, in the run's folder: after each point, whatever comes after it."""
+    from launcher.bench.keep import document, measurement_of
+
+    made = measurement_of(
+        wanted,
+        run.journal.run,
+        target=bench.target,
+        workload=bench.workload,
+        sla=bench.sla,
+        method=bench.method,
+        points=measured,
+        seed=bench.seed,
+        repeats=bench.repeats,
+        search=search,
+    )
+    run.journal.keep("bench.json", document(made))
 
 
 def listed(data: Data) -> Iterator[tuple[str, object, str]]:

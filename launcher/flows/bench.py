@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,11 +61,10 @@ def refuse_silent(fleet: Hands, bench: Bench) -> None:
         raise LauncherError(Problem(what, host, f"asked for its models: {told}", "dsv32-launch status"))
 
 
-def ladder(fleet: Hands, bench: Bench, record: Record) -> Iterator[Measured]:
+def ladder(fleet: Hands, bench: Bench, record: Record) -> tuple[Measured, ...]:
     """Every point of the workload, up to an interruption."""
-    for point in points_of(bench.workload, bench.method):
-        if not record.interrupted():
-            yield measure(fleet, bench, point, record)
+    points = points_of(bench.workload, bench.method)
+    return tuple(measure(fleet, bench, p, record) for p in points if not record.interrupted())
 
 
 def measure(fleet: Hands, bench: Bench, point: Point, record: Record) -> Measured:
@@ -81,6 +79,7 @@ def measure(fleet: Hands, bench: Bench, point: Point, record: Record) -> Measure
     verdicts = (f"{j.verdict} {j.limit}" for j in measured.judgements)
     for text in (*verdicts, *measured.doubts, *measured.notes):
         record.listener(Event("finding", text, subject=str(point)))
+    record.told(measured)
     return measured
 
 

@@ -14,7 +14,7 @@ from launcher.bench.workload import RESULT, Once, Service, job_name, warm_up, wo
 from launcher.execute.hands import Hands
 from launcher.health.hands import look_within_s
 from launcher.health.metrics import Reading, read
-from launcher.model.bench import Method, Point, Result, Target
+from launcher.model.bench import Measured, Method, Point, Result, Target
 from launcher.model.deployment import Deployment
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.plan import Op
@@ -39,6 +39,8 @@ class Record:
     keep: Callable[[str, str], str]
     """A name and a text → where it was kept."""
     interrupted: Callable[[], bool]
+    told: Callable[[Measured], None] = lambda _: None
+    """Of each point, as soon as it is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,11 @@ class Bench:
 
     def job(self, point: Point, seed: int) -> str:
         """The name of a run: the same for the same load on the same service, whoever asks."""
-        deployed = (p.argv() for i in self.target.instances for p in i.processes)
+        deployed = (
+            (*p.argv(), *(f"{name}={setting.value}" for name, setting in p.environment.items()))
+            for i in self.target.instances
+            for p in i.processes
+        )
         return job_name(self.line(point, Once(seed, salt="")), deployed)
 
     @property
@@ -193,13 +199,13 @@ def _state(fleet: Hands, bench: Bench, name: str) -> str:
 
 
 def _collected(fleet: Hands, bench: Bench, name: str, seed: int, *, keep: Callable[[str], str]) -> Result:
-    """The job's two files, read and kept."""
+    """The job's three files, read and kept: whoever began it, its spec says what the client was told."""
     host, folder = bench.target.host, f"{FOLDER}/{name}"
-    probes = tuple(Probe("read", (f"{folder}/{file}", BYTES)) for file in (RESULT, "told.json"))
+    probes = tuple(Probe("read", (f"{folder}/{file}", BYTES)) for file in (RESULT, "told.json", "spec.json"))
     facts = _asked(fleet, host, probes)
     texts = ["" if isinstance(facts[p], Unknown) else facts[p].get("text", "") for p in probes]
     try:
-        document, beside = (json.loads(text) for text in texts)
+        document, beside, spec = (json.loads(text) for text in texts)
     except ValueError:
         what = "the client ended well and left no result"
         do = f"dsv32-launch bench again; its words: ssh {host} journalctl -u dsv32-job-{name}"
@@ -213,6 +219,7 @@ def _collected(fleet: Hands, bench: Bench, name: str, seed: int, *, keep: Callab
         silent=tuple(i.name for i in bench.target.instances if not {i.name} <= before.keys() & after.keys()),
         restarted=tuple(n for n in before if n in after and _fell(before[n], after[n])),
         path=keep(texts[0]),
+        words=tuple(spec["words"]),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Protocol, TypeAlias
 
 from annotated_types import Ge, Gt, Lt, MinLen
 
@@ -14,6 +14,14 @@ from launcher.model.sla import LimitName, Statistic
 
 Verdict: TypeAlias = Literal["PASS", "FAIL", "CANNOT TELL"]
 Axis: TypeAlias = Literal["concurrency", "rate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """From when on a figure is worse than a baseline's."""
+
+    worse_by: Mapping[LimitName, Annotated[float, Ge(0)]]
+    """Mean of a figure → share, beyond what runs differ by among themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,7 @@ class Method:
     """A run that nobody took the result of is measured anew after so long."""
     environment: Mapping[str, str]
     """Variables of the client."""
+    gate: Gate
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +80,21 @@ class Point:
         words = [f"{self.rate:g} requests/s"] if self.rate else []
         words += [f"concurrency {self.concurrency}"] if self.concurrency else []
         return ", ".join(words) or "all at once"
+
+
+class Sides(Protocol):
+    """Who answers a load: what figures per GPU or instance are divided by."""
+
+    @property
+    def name(self) -> str:
+        """`service`, or an instance."""
+
+    @property
+    def gpus(self) -> Mapping[EnginePool, int]:
+        """Pool → its GPUs; 0 where the hardware has none."""
+
+    def count(self, pool: EnginePool) -> int:
+        """Instances of a pool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +148,8 @@ class Result:
     """When it ended, by the client's clock."""
     path: str = ""
     """Where its JSON is kept on this machine."""
+    words: tuple[str, ...] = ()
+    """The client's command line."""
 
     @property
     def completed(self) -> int:

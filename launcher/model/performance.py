@@ -8,6 +8,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from annotated_types import Ge, Gt, Le
 
+from launcher.model.sla import Statistic
+
 Positive: TypeAlias = Annotated[float, Gt(0)]
 
 
@@ -75,6 +77,8 @@ class Point:
     """Of one step of a rank; vLLM's own default on H200."""
     rate: Annotated[float, Ge(0)] = 0.0
     """Requests a second; 0: as fast as concurrency lets."""
+    ttft_of: Statistic = "mean"
+    """What was published of TTFT; the model foretells the mean."""
     fitted: bool = False
     """Was it used to fit the constants? Its error is no test of the model then."""
     source: str = ""

@@ -7,13 +7,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from samples import sample
+
+from launcher.bench.keep import measurement_of
 from launcher.bench.measure import result_of
+from launcher.bench.target import target_of
+from launcher.bench.verdict import judge
 from launcher.load.bench import read_method
 from launcher.load.data import Data, shipped
 from launcher.model.bench import Method, Point, Result, Target
 from launcher.model.deployment import Instance, Process, Rank
+from launcher.model.measurement import Measurement
 from launcher.model.profile import EnginePool
+from launcher.model.run import RunRecord
 from launcher.model.sla import Limit, Sla, Workload
+from launcher.resolve import resolve
 
 DATA = Path(__file__).parent / "data"
 METHOD: Method = read_method(Data((shipped(),)))
@@ -56,3 +64,27 @@ def target(*, gpus: int = 8) -> Target:
 def sla(**limits: Limit) -> Sla:
     """A service level of these limits."""
     return Sla("level", "A level.", limits)  # type: ignore[arg-type]
+
+
+RECORD = RunRecord(
+    id="20261130T040000Z-bench",
+    flow="bench",
+    cluster="sandbox",
+    who="ops",
+    where_from="desk",
+    argv=("bench", "load"),
+    versions={"dsv32-launch": "0.1.0", "python": "3.11.2"},
+    data_digest="d" * 64,
+    started="2026-11-30T04:00:00.000Z",
+)
+
+
+def measurement(folder: Path, *runs: Result, point: Point = POINT) -> Measurement:
+    """The recorded run, or these runs, as if measured on the sandbox's service, decode over two hosts."""
+    wanted = resolve(sample("sandbox-dp2", folder))
+    assert wanted.deployment
+    asked, level = target_of(wanted.deployment, "service"), sla(ttft_ms=Limit(at_most=5000.0))
+    points = [judge(LOAD, level, METHOD, target=asked, point=point, results=runs or (recorded(),))]
+    return measurement_of(
+        wanted, RECORD, target=asked, workload=LOAD, sla=level, method=METHOD, points=points
+    )

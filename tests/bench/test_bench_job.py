@@ -12,6 +12,7 @@ import pytest
 from bench_records import LOAD, METHOD, POINT, document, sla
 from samples import sample
 
+from launcher.bench.workload import Once
 from launcher.flows.bench import bench_of, measure, refuse_silent
 from launcher.flows.bench_run import OTHERS, Bench, Record
 from launcher.model.bench import Measured
@@ -85,7 +86,9 @@ def left(bench: Bench, *, before: str = BEFORE, after: str = AFTER, **changed: A
     """What a job that ended leaves in its folder."""
     pages = {"before": dict.fromkeys(bench.pages, before), "after": dict.fromkeys(bench.pages, after)}
     told = {"status": 0, "cpu_percent": 12.5, **pages, **changed}
-    return {"result.json": json.dumps(document("disaggregated")), "told.json": json.dumps(told)}
+    spec = {"words": bench.line(POINT, Once(1, "run-1", "/out"))}
+    files = {"result.json": document("disaggregated"), "told.json": told, "spec.json": spec}
+    return {name: json.dumps(content) for name, content in files.items()}
 
 
 @pytest.fixture

@@ -1,0 +1,160 @@
+"""Two measurements side by side: what else differs, each figure, and is it worse; knows no file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from launcher.bench.figures import FIGURES, Figure, Spread, spread
+from launcher.model.bench import Gate, Measured, Point, Verdict
+from launcher.model.measurement import Measurement
+from launcher.model.problem import Problem
+
+ADDRESS = re.compile(r"\b\d{1,3}(\.\d{1,3}){3}\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something that is not the same on the two sides."""
+
+    of: str
+    """`topology`, `workload`, `version` or `setting`."""
+    what: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A figure at a point, on both sides."""
+
+    point: Point
+    figure: Figure
+    before: Spread
+    after: Spread
+
+    @property
+    def ratio(self) -> float:
+        """After over before."""
+        return self.after.middle / self.before.middle if self.before.middle else float("inf")
+
+    @property
+    def worse_by(self) -> float:
+        """As a share of before; negative: better."""
+        return self.ratio - 1 if self.figure.lower_is_better else 1 - self.ratio
+
+    @property
+    def noise(self) -> float | None:
+        """What the runs of both sides differ by among themselves, as a share; None where no side has two."""
+        if max(self.before.runs, self.after.runs) < 2:
+            return None
+        shares = [s.share for s in (self.before, self.after) if s.runs > 1]
+        # a side of one run is held to be as noisy as the other
+        return sum(shares) * 2 / len(shares)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A change of a figure that the gate looks at."""
+
+    change: Change
+    allowed: float
+    """Share that is not yet worse, noise apart."""
+    verdict: Verdict
+    why: str = ""
+
+
+def differences(before: Measurement, after: Measurement) -> tuple[Difference, ...]:
+    """What differs between the two, but for the figures."""
+    return tuple(
+        Difference(of, what, was.get(what, "–"), now.get(what, "–"))
+        for of, was, now in (
+            ("topology", before.topology, after.topology),
+            ("workload", _load(before), _load(after)),
+            ("version", before.versions, after.versions),
+            ("setting", _settings(before), _settings(after)),
+        )
+        for what in dict.fromkeys((*was, *now))
+        if was.get(what) != now.get(what)
+    )
+
+
+def changes(before: Measurement, after: Measurement) -> tuple[Change, ...]:
+    """Each figure that both have, at each point that both have measured."""
+    return tuple(
+        Change(point, what, was, now)
+        for point, old, new in _both(before, after)
+        for what in FIGURES
+        if (was := spread(old.results, before, what)) and (now := spread(new.results, after, what))
+    )
+
+
+def gate(before: Measurement, after: Measurement, allowed: Gate) -> tuple[Judged, ...]:
+    """Each figure that counts, at each point of `before`: FAIL where `after` is worse."""
+    doubtful = {old.point: (*old.doubts, *new.doubts) for _, old, new in _both(before, after)}
+    return tuple(
+        _judged(change, allowed.worse_by[change.figure.name], doubtful[change.point])
+        for change in changes(before, after)
+        if change.figure.of == "mean" and change.figure.name in allowed.worse_by
+    )
+
+
+def incomparable(before: Measurement, after: Measurement) -> tuple[Problem, ...]:
+    """Why a gate cannot hold one against the other: another topology or load, a point that is missing."""
+    differing = [d for d in differences(before, after) if d.of in ("topology", "workload")]
+    missing = [str(m.point) for m in before.points if m.point not in {n.point for n in after.points}]
+    problems = [
+        Problem(
+            f"{d.of} differs from the baseline's: {d.what} is {d.after}, expected {d.before}",
+            after.run,
+            f"{before.run} was measured with the other",
+            "measure the same load on the same topology, or keep another baseline: --store",
+        )
+        for d in differing
+    ]
+    if missing:
+        what = f"{len(missing)} points of the baseline were not measured: {'; '.join(missing)}"
+        problems.append(Problem(what, after.run, do="dsv32-launch bench, with the baseline's options"))
+    return tuple(problems)
+
+
+def _judged(change: Change, allowed: float, doubts: Sequence[str]) -> Judged:
+    if doubts:
+        return Judged(change, allowed, "CANNOT TELL", doubts[0])
+    if change.noise is None:
+        return Judged(change, allowed, "CANNOT TELL", "one run a side: how far runs differ is not known")
+    return Judged(change, allowed, "FAIL" if change.worse_by > allowed + change.noise else "PASS")
+
+
+def _both(before: Measurement, after: Measurement) -> Iterator[tuple[Point, Measured, Measured]]:
+    there = {m.point: m for m in after.points}
+    for measured in before.points:
+        if measured.point in there:
+            yield measured.point, measured, there[measured.point]
+
+
+def _load(one: Measurement) -> Mapping[str, str]:
+    load = one.workload
+    sizes = {"prompt tokens": str(load.input_tokens), "answer tokens": str(load.output_tokens)}
+    return {"name": load.name, "target": one.target, **sizes, **load.settings}
+
+
+def _settings(one: Measurement) -> Mapping[str, str]:
+    """Flags of each pool's first process and of the routers; addresses are of no account."""
+    told: dict[str, str] = {}
+    for served in reversed(one.instances):
+        told |= {f"{served.pool} {k}": v for k, v in _flags(served.seats[0].command).items()}
+    return told | {f"router {k}": v for k, v in _flags(one.router_command).items()}
+
+
+def _flags(words: Sequence[str]) -> Mapping[str, str]:
+    found: dict[str, list[str]] = {}
+    flag = ""
+    for word in words:
+        if word.startswith("--"):
+            flag = word
+            found.setdefault(flag, [])
+        elif flag:
+            found[flag].append(word)
+    return {flag: " ".join(values) for flag, values in found.items() if not ADDRESS.search(" ".join(values))}
