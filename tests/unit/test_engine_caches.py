@@ -1,4 +1,4 @@
-"""What engines have compiled: a host begins with what another put on the shared file system, or with nothing."""
+"""What engines compiled: a host begins with what another put on the shared file system, or with nothing."""
 
 from __future__ import annotations
 
