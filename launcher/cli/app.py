@@ -23,6 +23,7 @@ from launcher.cli import (
     inventories,
     look,
     operate,
+    reporting,
     restarting,
     revising,
     runbooks,
@@ -87,7 +88,7 @@ def common(
 
 PANELS: Mapping[str, tuple[Callable[..., None], ...]] = {
     EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
-    MEASURE: (benching.bench, comparing.compare, comparing.gate),
+    MEASURE: (benching.bench, reporting.report, comparing.compare, comparing.gate),
     SERVING: (
         restarting.restart,
         drain.drain,
