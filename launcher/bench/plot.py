@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 WIDTH, HEIGHT = 400, 250
-LEFT, RIGHT, TOP, BOTTOM = 64, 14, 14, 44
+LEFT, RIGHT, TOP, BOTTOM = 64, 26, 14, 44
 ABOUT_TICKS = 5
 
 

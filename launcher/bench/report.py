@@ -129,7 +129,7 @@ def _references(one: Measurement, rows: Mapping[str, Reference], of: str) -> Sec
         (
             f"{row.name}: {row.row.about}",
             pair.figure,
-            f"{pair.published:g}",
+            f"{pair.published:.10g}",
             "–" if pair.ours is None else f"{pair.ours:.2f}",
             "–" if pair.difference is None else f"{pair.difference:+.1%}",
             str(row.point),

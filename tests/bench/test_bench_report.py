@@ -88,7 +88,7 @@ def test_both_forms_say_what_was_measured_on_what_and_what_was_not(tmp_path: Pat
             "engine vllm-0.32-cpu 0.32.0",
             "700",
             "no host exporter answered",
-            "24431.4",
+            "24431.36",
             "hardware h200",
             "the article, 4.2",
             "dsv32-launch bench load",
