@@ -141,7 +141,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         require_machine()
     except LauncherError as error:
         pytest.skip(f"no sandbox on this machine: {error}")
-    wanted = [USUAL / "gpfs/stacks/sandbox-cpu/stack.json", USUAL / "gpfs/models/tiny/manifest.json"]
+    wanted = [USUAL / "gpfs/stacks/sandbox-cpu/stack.json", USUAL / "gpfs/models/tiny/manifest.blocks.json"]
     if missing := [str(path) for path in wanted if not path.exists()]:
         pytest.skip(f"no {missing[0]}: run `dsv32-launch sandbox stock`")
     name = os.environ.get("DSV32_TEST_ENGINES_NAME", "dse")

@@ -23,11 +23,14 @@ from launcher.cli import (
     inventories,
     look,
     operate,
+    profiling,
     reporting,
     restarting,
     revising,
     runbooks,
     scaling,
+    stacks,
+    tuning,
     upgrading,
 )
 from launcher.cli.words import EXIT_CODES
@@ -88,7 +91,14 @@ def common(
 
 PANELS: Mapping[str, tuple[Callable[..., None], ...]] = {
     EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
-    MEASURE: (benching.bench, reporting.report, comparing.compare, comparing.gate),
+    MEASURE: (
+        benching.bench,
+        reporting.report,
+        comparing.compare,
+        comparing.gate,
+        tuning.tune,
+        profiling.profile,
+    ),
     SERVING: (
         restarting.restart,
         drain.drain,
@@ -108,5 +118,5 @@ for panel, commands in PANELS.items():
         settings = {"ignore_unknown_options": True} if command is look.explain else None
         app.command(rich_help_panel=panel, epilog=EXIT_CODES, context_settings=settings)(command)
 app.add_typer(runbooks.runbook, name="runbook", rich_help_panel=EVERY_DAY)
-app.add_typer(files.stack, name="stack", rich_help_panel=PREPARE)
+app.add_typer(stacks.stack, name="stack", rich_help_panel=PREPARE)
 app.add_typer(files.weights, name="weights", rich_help_panel=PREPARE)

@@ -1,4 +1,4 @@
-"""The commands that work on files: lint, stack, weights."""
+"""The commands that work on files: lint, weights."""
 
 from __future__ import annotations
 
@@ -11,17 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from launcher.cli.options import DataDir, InventoryArgument, JsonLines
-from launcher.model.problem import Exit, InputError, Problem
+from launcher.model.problem import InputError, Problem
 
 if TYPE_CHECKING:
     from launcher.cli.output import View
     from launcher.flows.lint import Report
     from launcher.model.rule import Rule
 
-StackName = Annotated[str, typer.Argument(metavar="STACK", help="Its name in configs/stacks/.")]
-stack = typer.Typer(
-    help="Everything that hosts install, fetched once onto the shared file system.", no_args_is_help=True
-)
 weights = typer.Typer(help="The manifest by which hosts copy and verify a model.", no_args_is_help=True)
 
 
@@ -116,61 +112,6 @@ def show_report(view: View, report: Report, subject: str) -> None:
         view.say(line)
     told = {"subject": subject, "problems": len(report.problems), "findings": len(report.findings)}
     view.result("lint", {**told, "exit": report.exit_code.value}, summary(report, subject))
-
-
-@stack.command()
-def build(
-    name: StackName,
-    to: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="The inventory's `paths.shared`, as this machine sees it.")
-    ],
-    status: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A dpkg status file of the hosts: what they have need not be fetched.",
-            show_default=False,
-        ),
-    ] = None,
-    data_dir: DataDir = None,
-    json_lines: JsonLines = False,
-) -> None:
-    """Fetch a stack's wheels and Debian packages, hash-checked; what is there and whole is kept."""
-    from launcher.cli.output import choose
-    from launcher.flows import stack as flow
-    from launcher.load.data import Data, roots_of
-
-    view = choose(json_lines=json_lines)
-    data = Data(roots_of(data_dir))
-    built = flow.build(flow.read(name, data), to, view.event, data=data, status=status)
-    size_gib = built.size_bytes / 2**30
-    view.result(
-        "stack",
-        built,
-        f"{built.folder}: {built.wheels} wheels, {built.packages} packages, {size_gib:.1f} GiB",
-    )
-
-
-@stack.command()
-def verify(
-    name: StackName,
-    at: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="The inventory's `paths.shared`, as this machine sees it.")
-    ],
-    data_dir: DataDir = None,
-    json_lines: JsonLines = False,
-) -> None:
-    """Read every byte of a built stack and compare it with its record."""
-    from launcher.cli.output import choose
-    from launcher.flows import stack as flow
-    from launcher.load.data import Data, roots_of
-
-    view = choose(json_lines=json_lines)
-    problems = flow.verify(flow.read(name, Data(roots_of(data_dir))), at)
-    view.problems(problems)
-    if problems:
-        raise typer.Exit(Exit.HOSTS_FAILED)
-    view.result("stack", {"stack": name, "problems": 0}, f"{name}: whole")
 
 
 @weights.command()

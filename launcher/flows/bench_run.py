@@ -79,7 +79,11 @@ class Bench:
 
     def job(self, point: Point, seed: int) -> str:
         """The name of a run: the same for the same load on the same service, whoever asks."""
-        deployed = (p.argv() for i in self.target.instances for p in i.processes)
+        deployed = (
+            (*p.argv(), *(f"{name}={setting.value}" for name, setting in p.environment.items()))
+            for i in self.target.instances
+            for p in i.processes
+        )
         return job_name(self.line(point, Once(seed, salt="")), deployed)
 
     @property

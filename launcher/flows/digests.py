@@ -15,3 +15,13 @@ def sha256_of(path: Path) -> str:
         while block := file.read(BLOCK):
             digest.update(block)
     return digest.hexdigest()
+
+
+def digests_of(path: Path, block_bytes: int) -> tuple[str, tuple[str, ...]]:
+    """sha256 of all its bytes, and of each block of so many; the last may be shorter."""
+    whole, blocks = hashlib.sha256(), []
+    with path.open("rb") as file:
+        while block := file.read(block_bytes):
+            whole.update(block)
+            blocks.append(hashlib.sha256(block).hexdigest())
+    return whole.hexdigest(), tuple(blocks)

@@ -23,7 +23,8 @@ FILES = re.compile(r"^'\S+' (?P<file>\S+) \d+ SHA256:(?P<digest>[0-9a-f]{64})$",
 def fill(
     folder: Path, packages: Mapping[str, str], *, status: Path | None, tell: Callable[[str, int, int], None]
 ) -> Mapping[str, str]:
-    """Make `folder` hold these packages (name → version or empty) and all they need, with an index.
+    """Make `folder` hold these packages (name → version or empty) and all they need, with an index of them
+    alone. What else is there stays.
 
     `status` is a dpkg status file of the hosts: what it lists as installed is left out. Without one the
     folder gets everything down to the C library. File name → sha256. LauncherError where apt refuses.
@@ -34,10 +35,8 @@ def fill(
     work.mkdir()
     needed = _closure(packages, status or _nothing_installed(work))
     wanted = _files(needed)
-    for path in folder.iterdir():
-        if path.name != INDEX and wanted.get(path.name) != sha256_of(path):
-            path.unlink()
-    missing = [package for file, package in _packages(wanted, needed) if not (folder / file).exists()]
+    whole = {path.name for path in folder.glob("*.deb") if wanted.get(path.name) == sha256_of(path)}
+    missing = [package for file, package in _packages(wanted, needed) if file not in whole]
     tell("packages", len(needed) - len(missing), len(needed))
     if missing:
         _run("apt-get", "download", "-qq", *missing, inside=work)

@@ -1,17 +1,18 @@
-"""stack: all that hosts install, fetched once into a folder of the shared file system; knows no host."""
+"""stack: all that hosts install, fetched or built once into a folder they share; knows no host."""
 
 from __future__ import annotations
 
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from launcher.flows import mirror, wheelhouse
+from launcher.flows import mirror, pinning, wheelhouse
 from launcher.flows.digests import sha256_of
+from launcher.flows.wheelhouse import Pin
 from launcher.load.choice import Choice
 from launcher.load.collect import Collector
 from launcher.load.data import Data
@@ -23,6 +24,8 @@ from launcher.model.run import Event, Listener
 FORMAT = 1
 LOCK = "requirements.lock"
 RECORD = "stack.json"
+FOLDERS = ("wheels", "debs", "sources")
+"""What a built stack has beside its lock and its record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,31 @@ class Built:
     wheels: int
     packages: int
     size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fetching:
+    """What goes into a stack's folder: what its locks pin, for whom, and who builds what no index has."""
+
+    stack: Stack
+    lock: Path
+    pins: tuple[Pin, ...]
+    """Of its own lock."""
+    tools: Mapping[str, tuple[Pin, ...]]
+    """Package that is built → what its build alone needs."""
+    target: wheelhouse.Target
+    builder: Builder | None = None
+
+    @property
+    def fetched(self) -> tuple[Pin, ...]:
+        """All that has wheels to fetch, once each."""
+        known = {(pin.name, pin.version): pin for some in self.tools.values() for pin in some}
+        known |= {(p.name, p.version): p for p in self.pins if p.name not in self.stack.builds}
+        return tuple(known.values())
+
+
+Builder = Callable[["Fetching", str, Path], Path]
+"""Builds a package of the stack in the stack's folder: its wheel, still beside `wheels`."""
 
 
 def read(name: str, data: Data) -> Stack:
@@ -49,22 +77,83 @@ def folder_of(stack: Stack, shared: Path) -> Path:
     return shared / "stacks" / stack.name
 
 
-def build(stack: Stack, to: Path, listener: Listener, *, data: Data, status: Path | None = None) -> Built:
-    """Fetch the stack's wheels and packages into `to`/stacks/<name>; what is there and whole is kept.
+def locks(stack: Stack, data: Data) -> Mapping[str, str]:
+    """File name → text of the stack's lock and those of its builds, resolved anew.
 
-    `to` is `paths.shared` as this machine sees it; `status` a dpkg status file of the hosts (see
-    mirror.fill). InputError for a stack that names no lock; LauncherError where pip or apt refuse, or
-    another build of it runs.
+    What is built from source has no wheel to resolve: its pin stays. LauncherError where uv finds nothing.
     """
+    if not stack.requirements:
+        do = f"name what it is made of: `requirements: [vllm=={stack.engine_version or '…'}]`"
+        raise InputError(Problem(f"stack {stack.name} has no requirements", where=stack.source, do=do))
+    target = target_of(stack)
+    wish = pinning.Wish(stack.requirements, target, stack.until, {*stack.leaves_out, *stack.builds})
     lock = data.find(f"configs/stacks/{stack.lock}") if stack.lock else None
-    if lock is None:
-        raise InputError(_no_lock(stack))
+    kept = [pin for pin in (wheelhouse.read_lock(lock) if lock else ()) if pin.name in stack.builds]
+    found = {stack.lock or f"{stack.name}.lock": pinning.lock_text(stack.name, wish, kept)}
+    for build in stack.builds.values():
+        if build.tools:
+            tools = pinning.Wish(build.tools, target, stack.until)
+            found[build.tools_lock] = pinning.lock_text(stack.name, tools)
+    return found
+
+
+def target_of(stack: Stack) -> wheelhouse.Target:
+    """Whom its wheels are for; InputError where it does not say."""
     target = wheelhouse.Target(stack.python, stack.variables.get("glibc", ""))
     if not (target.python and target.glibc):
         what = f"stack {stack.name} does not say which Python and C library the hosts have"
         do = 'add `python: "3.12"` and `variables: {glibc: "2.39"}`'
         raise InputError(Problem(what, where=stack.source, do=do))
-    pins = wheelhouse.read_lock(lock)
+    return target
+
+
+def fetching_of(stack: Stack, data: Data, builder: Builder | None = None) -> Fetching:
+    """What is to be fetched. InputError for a stack without a lock, or with one of other versions."""
+    lock = data.find(f"configs/stacks/{stack.lock}") if stack.lock else None
+    if lock is None:
+        raise InputError(_no_lock(stack))
+    tools = {
+        name: wheelhouse.read_lock(path)
+        for name, build in stack.builds.items()
+        if build.tools_lock and (path := data.find(f"configs/stacks/{build.tools_lock}"))
+    }
+    made = Fetching(stack, lock, wheelhouse.read_lock(lock), tools, target_of(stack), builder)
+    if wrong := tuple(disagreements(stack, made.pins)):
+        raise InputError(*wrong)
+    return made
+
+
+def disagreements(stack: Stack, pins: Iterable[Pin]) -> Iterator[Problem]:
+    """Versions that a stack names, its roles and checks believe, and its lock does not have."""
+    locked = {pin.name: pin for pin in pins}
+    told = {name: (stack.variables[name], package) for name, package in stack.locked_as.items()}
+    for name, (version, package) in told.items():
+        pin = locked.get(package)
+        if f"{pin.version}.".startswith(f"{version}.") if pin else package in stack.builds:
+            continue
+        found = pin.version if pin else "no such package"
+        what = f"stack {stack.name} says {name} {version}, its lock has {package} {found}"
+        do = f"correct `{name}`, or resolve it anew: dsv32-launch stack lock {stack.name}"
+        yield Problem(what, where=pin.where if pin else stack.source, do=do)
+
+
+def build(
+    stack: Stack,
+    to: Path,
+    listener: Listener,
+    *,
+    data: Data,
+    status: Path | None = None,
+    builder: Builder | None = None,
+) -> Built:
+    """Fetch the stack's wheels and packages into `to`/stacks/<name>; what is there and whole is kept.
+
+    `to` is `paths.shared` as this machine sees it; `status` a dpkg status file of the hosts (see
+    mirror.fill); `builder` makes what `builds` names. What hosts install from changes at the end, lock and
+    record by a rename each; what neither names goes after that. InputError for a stack without a lock;
+    LauncherError where pip or apt refuse, a build fails or is missing, or another build of it runs.
+    """
+    fetching = fetching_of(stack, data, builder)
     folder = folder_of(stack, to)
 
     def tell(what: str, done: int, total: int) -> None:
@@ -72,34 +161,88 @@ def build(stack: Stack, to: Path, listener: Listener, *, data: Data, status: Pat
         listener(Event("job", text=f"{what} {done}/{total}", subject=f"stack {stack.name}", data=data))
 
     with _alone(folder):
-        wheels = wheelhouse.fill(folder / "wheels", pins, target, tell=tell)
+        wheels = wheelhouse.fill(folder / "wheels", fetching.fetched, fetching.target, tell=tell)
         packages = mirror.fill(folder / "debs", stack.packages, status=status, tell=tell)
-        _write(folder / LOCK, lock.read_bytes())
+        wheels = {**wheels, **{path.name: digest for path, digest in _from_source(fetching, folder, to)}}
+        sources = [path for path in sources_of(stack, folder) if path.exists()]
         digests = {
-            LOCK: sha256_of(lock),
+            LOCK: sha256_of(fetching.lock),
             **{f"wheels/{name}": digest for name, digest in wheels.items()},
             **{f"debs/{name}": digest for name, digest in packages.items()},
+            **{f"sources/{path.name}": sha256_of(path) for path in sources},
         }
+        _write(folder / LOCK, fetching.lock.read_bytes())
         size_bytes = _record(stack, folder, digests)
+        for path in strays(folder, digests):
+            path.unlink()
     return Built(folder, len(wheels), sum(name.endswith(".deb") for name in packages), size_bytes)
 
 
-def verify(stack: Stack, at: Path) -> tuple[Problem, ...]:
-    """What is wrong with the stack below `at`, every byte of it read; () if nothing is."""
-    folder = folder_of(stack, at)
+def verify(stack: Stack, at: Path, data: Data) -> tuple[Problem, ...]:
+    """What is wrong with the stack below `at`, every byte of it read; () if nothing is.
+
+    Files are held against the record, the record against the lock, the lock against the stack's versions.
+    """
+    folder, again = folder_of(stack, at), f"dsv32-launch stack build {stack.name} --to {at}"
     try:
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        files = {name: dict(entry) for name, entry in record["files"].items()}
-        complete = LOCK in files and all("sha256" in entry for entry in files.values())
+        files = {name: str(entry["sha256"]) for name, entry in record["files"].items()}
+        complete = LOCK in files
     except OSError:
         what = f"stack {stack.name} is not built, or its first build did not end"
-        return (Problem(what, where=str(folder), do=_again(stack, at)),)
+        return (Problem(what, where=str(folder), do=again),)
     except (ValueError, TypeError, KeyError, AttributeError):
         complete = False
     if not complete:
         what = f"the record of stack {stack.name} is damaged"
-        return (Problem(what, where=str(folder / RECORD), do=_again(stack, at)),)
-    return tuple(_wrong(files, stack, folder, again=_again(stack, at)))
+        return (Problem(what, where=str(folder / RECORD), do=again),)
+    fetching = fetching_of(stack, data)
+    return (*_unlocked(fetching, files, folder, again=again), *_wrong(files, folder, again=again))
+
+
+def sources_of(stack: Stack, folder: Path) -> tuple[Path, ...]:
+    """Where the source of each of its builds lies."""
+    return tuple(source_path(stack, name, folder) for name in stack.builds)
+
+
+def source_path(stack: Stack, name: str, folder: Path) -> Path:
+    """Where the source of one of its builds lies."""
+    return folder / "sources" / f"{name}-{stack.builds[name].commit}.tar"
+
+
+def strays(folder: Path, files: Iterable[str]) -> tuple[Path, ...]:
+    """Files of a stack's folder that are not among `files`."""
+    known = set(files)
+    found = (path for part in FOLDERS for path in sorted((folder / part).glob("*")))
+    return tuple(path for path in found if path.relative_to(folder).as_posix() not in known)
+
+
+def _from_source(fetching: Fetching, folder: Path, to: Path) -> Iterator[tuple[Path, str]]:
+    """The wheel of each package that is built, and its sha256: as its pin says, or it is not taken."""
+    stack = fetching.stack
+    pins = {pin.name: pin for pin in fetching.pins}
+    for name, recipe in stack.builds.items():
+        hashes = pins[name].hashes if name in pins else ()
+        made = {sha256_of(path): path for path in (folder / "wheels").glob(f"{name.replace('-', '_')}-*.whl")}
+        if digest := next((d for d in hashes if d in made), ""):
+            yield made[digest], digest
+            continue
+        if fetching.builder is None:
+            what = f"{name} {recipe.version} is built from source, and its wheel is not there"
+            do = f"dsv32-launch stack build {stack.name} --to {to} --on HOST -i INVENTORY"
+            raise LauncherError(Problem(what, where=str(folder / "wheels"), do=do))
+        path = fetching.builder(fetching, name, folder)
+        digest = sha256_of(path)
+        if digest not in hashes:
+            lock = f"configs/stacks/{stack.lock}"
+            was = f"its pin is {hashes[0][:12]}" if hashes else "the lock has no pin of it"
+            line = f"{name}=={recipe.version} --hash=sha256:{digest}"
+            what = f"{name} {recipe.version} was built, its wheel is {digest[:12]}; {was}"
+            raise LauncherError(
+                Problem(what, where=str(path), do=f"put into {lock}, in order of names: {line}")
+            )
+        os.replace(path, folder / "wheels" / path.name)
+        yield folder / "wheels" / path.name, digest
 
 
 def _record(stack: Stack, folder: Path, digests: Mapping[str, str]) -> int:
@@ -111,17 +254,31 @@ def _record(stack: Stack, folder: Path, digests: Mapping[str, str]) -> int:
     return sum(sizes.values())
 
 
-def _again(stack: Stack, to: Path) -> str:
-    return f"dsv32-launch stack build {stack.name} --to {to}"
-
-
-def _wrong(
-    files: Mapping[str, Mapping[str, str]], stack: Stack, folder: Path, *, again: str
-) -> Iterator[Problem]:
-    if files[LOCK]["sha256"] != stack.lock_digest:
-        what = f"built was lock {files[LOCK]['sha256'][:12]}, the stack's is {stack.lock_digest[:12]}"
+def _unlocked(fetching: Fetching, files: Mapping[str, str], folder: Path, *, again: str) -> Iterator[Problem]:
+    """What the record has and the lock does not know, and what the lock pins and was not built."""
+    stack = fetching.stack
+    if files[LOCK] != stack.lock_digest:
+        what = f"built was lock {files[LOCK][:12]}, the stack's is {stack.lock_digest[:12]}"
         yield Problem(what, where=str(folder / LOCK), do=again)
-    for name, entry in files.items():
+        return
+    pins = {
+        pin: set(pin.hashes)
+        for pin in (*fetching.pins, *(p for some in fetching.tools.values() for p in some))
+    }
+    wheels = {digest: name for name, digest in files.items() if name.startswith("wheels/")}
+    for pin, hashes in pins.items():
+        if not hashes & wheels.keys():
+            what = f"the lock pins {pin.name} {pin.version}, and no wheel of it was built"
+            yield Problem(what, where=pin.where, do=again)
+    for digest in wheels.keys() - set().union(*pins.values()):
+        yield Problem(
+            f"{wheels[digest]} is of no pin of the lock", where=str(folder / wheels[digest]), do=again
+        )
+
+
+def _wrong(files: Mapping[str, str], folder: Path, *, again: str) -> Iterator[Problem]:
+    """Files that are missing, changed, unreadable, or too many."""
+    for name, digest in files.items():
         path = folder / name
         if not path.exists():
             yield Problem(f"{path.name} is missing", where=str(path), do=again)
@@ -132,9 +289,11 @@ def _wrong(
             reason = (error.strerror or "input/output error").lower()
             yield Problem(f"{path.name} cannot be read: {reason}", where=str(path), do=again)
             continue
-        if found != entry["sha256"]:
-            what = f"{path.name} has sha256 {found[:12]}, built was {entry['sha256'][:12]}"
+        if found != digest:
+            what = f"{path.name} has sha256 {found[:12]}, built was {digest[:12]}"
             yield Problem(what, where=str(path), do=again)
+    for path in strays(folder, files):
+        yield Problem(f"{path.name} is not of this stack", where=str(path), do=again)
 
 
 def _no_lock(stack: Stack) -> Problem:
@@ -142,7 +301,7 @@ def _no_lock(stack: Stack) -> Problem:
         f"stack {stack.name} names no lock: there is nothing to fetch",
         where=stack.source,
         why="hosts install hashed wheels alone, and its versions have not been locked yet",
-        do="make it with `uv pip compile --generate-hashes`, put it into configs/stacks/, name it as `lock`",
+        do=f"dsv32-launch stack lock {stack.name}, and name the file as `lock`",
     )
 
 

@@ -31,7 +31,7 @@ def stock(shared: Path, base: Path, listener: Listener, *, data: Data) -> Stocke
     status = base / "var/lib/dpkg/status"
     built = stack.build(stack.read(STACK, data), shared, listener, data=data, status=status)
     folder = shared / "models" / MODEL
-    if not (folder / "manifest.json").exists():
+    if not (folder / weights.BLOCKS).exists():
         listener(Event("job", text="writing random weights", subject=f"model {MODEL}"))
         partial = folder.with_name(f".{MODEL}.partial")
         shutil.rmtree(partial, ignore_errors=True)

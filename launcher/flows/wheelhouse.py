@@ -1,4 +1,4 @@
-"""The wheelhouse: a folder that holds exactly the wheels of a lock; knows pip, no stack."""
+"""The wheelhouse: a folder that holds the wheels of a lock; knows pip, no stack."""
 
 from __future__ import annotations
 
@@ -55,10 +55,19 @@ class Target:
         yield from ("--python-version", self.python, "--implementation", "cp")
         for abi in (f"cp{tag}", "abi3", "none"):
             yield from ("--abi", abi)
-        newest = int(self.glibc.split(".")[1])
-        platforms = [f"manylinux_2_{minor}_x86_64" for minor in range(newest, OLDEST_GLIBC - 1, -1)]
-        for platform in (*platforms, "manylinux2014_x86_64", "manylinux1_x86_64", "linux_x86_64"):
+        for platform in self.platforms():
             yield from ("--platform", platform)
+
+    @property
+    def newest(self) -> str:
+        """`manylinux_2_36`."""
+        return f"manylinux_{self.glibc.replace('.', '_')}"
+
+    def platforms(self) -> Iterator[str]:
+        """The platform tags of wheels for it, the best first."""
+        newest = int(self.glibc.split(".")[1])
+        yield from (f"manylinux_2_{minor}_x86_64" for minor in range(newest, OLDEST_GLIBC - 1, -1))
+        yield from ("manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64")
 
 
 def read_lock(path: Path) -> tuple[Pin, ...]:
@@ -82,17 +91,15 @@ def read_lock(path: Path) -> tuple[Pin, ...]:
 def fill(
     folder: Path, pins: Iterable[Pin], target: Target, *, tell: Callable[[str, int, int], None]
 ) -> Mapping[str, str]:
-    """Make `folder` hold one wheel of each pin and nothing else; file name → sha256.
+    """Make `folder` hold one wheel of each pin; file name → sha256. What else is there stays.
 
     Wheels that are there and whole are not fetched again. LauncherError where pip finds none.
     """
     pins = tuple(pins)
     folder.mkdir(parents=True, exist_ok=True)
     wanted = {digest for pin in pins for digest in pin.hashes}
-    present = {path.name: sha256_of(path) for path in sorted(folder.iterdir()) if path.is_file()}
-    for name in [name for name, digest in present.items() if digest not in wanted]:
-        (folder / name).unlink()
-        del present[name]
+    found = {path.name: sha256_of(path) for path in sorted(folder.glob("*.whl"))}
+    present = {name: digest for name, digest in found.items() if digest in wanted}
     missing = [pin for pin in pins if not set(pin.hashes) & set(present.values())]
     tell("wheels", len(pins) - len(missing), len(pins))
     if not missing:

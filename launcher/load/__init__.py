@@ -10,7 +10,7 @@ from launcher.load.data import Data, roots_of
 from launcher.load.document import Document
 from launcher.load.form import InventoryFile, inventory_schema, read_choices, read_file
 from launcher.load.inventory import make_inventory
-from launcher.load.kept import KEPT_INVENTORY, address_in, kept_file, reached_as
+from launcher.load.kept import KEPT_INVENTORY, kept_file, reached_as
 from launcher.load.profile import read_profile, read_stack
 from launcher.load.roles import read_roles
 from launcher.load.rules import beside, no_such_file, profile_problems
@@ -63,7 +63,7 @@ def load_from(
     problems = Collector()
     file = problems.attempt(lambda: read_file(document))
     if present and file:
-        file = kept_file(file, present)
+        file = kept_file(file, present, document.path)
     choices = read_choices(document)
     stack = profile = roles = inventory = None
     if "stack" in choices:
@@ -75,7 +75,7 @@ def load_from(
         roles = read_roles(stack, data, problems)
     if file is not None:
         layout = profile.layout if profile else None
-        look_up = address_in(present) if present else _host_names(file, document, data)
+        look_up = _host_names(file, document, data)
         inventory = make_inventory(file, document, layout=layout, host_name=look_up, problems=problems)
     problems.raise_any()
     assert inventory is not None

@@ -12,6 +12,7 @@ from launcher.load.schema import fill
 from launcher.model.problem import InputError
 from launcher.model.profile import Engine, Hardware, Layout, Model, RouterKind, Stack
 from launcher.model.sla import Sla, Workload
+from launcher.model.tune import Records, Tune
 
 T = TypeVar("T")
 
@@ -20,9 +21,11 @@ FOLDERS: Mapping[type[Any], str] = {
     Hardware: "hardware",
     Layout: "layouts",
     Model: "models",
+    Records: "records",
     RouterKind: "routers",
     Sla: "slas",
     Stack: "stacks",
+    Tune: "tunes",
     Workload: "workloads",
 }
 

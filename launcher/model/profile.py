@@ -12,6 +12,7 @@ from launcher.model.architecture import Architecture
 from launcher.model.history import History
 from launcher.model.overheads import Overheads
 from launcher.model.snapshot import Snapshot
+from launcher.model.source_build import SourceBuild
 from launcher.model.values import Json
 
 Port: TypeAlias = Annotated[int, Ge(1), Le(65535)]
@@ -132,6 +133,25 @@ class Client:
 
 
 @dataclass(frozen=True, slots=True)
+class Profiler:
+    """How an engine records what its processes do, and where it leaves that."""
+
+    start: str
+    stop: str
+    """Paths of its API, for POST; the second answers when all is written."""
+    setting: str
+    """The flag that turns it on, a mapping."""
+    wants: Mapping[str, str]
+    """Keys that it must have."""
+    folder: str
+    """Its key for the folder, on each host."""
+    traces: str
+    """Glob of what is left there, one file for each GPU's process."""
+    advice: Mapping[str, str]
+    """Keys, and variables of the engine in capitals, without which a trace tells less."""
+
+
+@dataclass(frozen=True, slots=True)
 class Engine:
     """One release line of vLLM: spelling of settings, ports, phases, metrics.
 
@@ -173,6 +193,8 @@ class Engine:
     and the connector itself); a name stands for all keys below it."""
     client: Client | None = None
     """Its load generator; None: there is none, and nothing can be benchmarked."""
+    profiler: Profiler | None = None
+    """Its profiler; None: nothing can be captured."""
     companions: Mapping[Companion, str] = field(default_factory=dict)
     """What the release runs with: a range of versions (`>=0.7.1`), or a commit."""
     snapshot: Snapshot | None = None
@@ -286,6 +308,16 @@ class Stack:
     """File in configs/stacks/ with pinned, hashed Python requirements."""
     lock_digest: str = ""
     """sha256 of that file; names the environment folder on the hosts. Filled by load."""
+    requirements: tuple[str, ...] = ()
+    """What the lock was resolved from, `name==version`: what these need comes with them. For `stack lock`."""
+    until: str = ""
+    """`2026-02-01`: of what `requirements` do not pin, nothing newer was taken."""
+    leaves_out: tuple[str, ...] = ()
+    """Packages that something asks for and that are not installed."""
+    locked_as: Mapping[str, str] = field(default_factory=dict)
+    """Variable → the package of the lock that it is the version of, or the first parts of it."""
+    builds: Mapping[str, SourceBuild] = field(default_factory=dict)
+    """Package of the lock → how it is built from source."""
     packages: Mapping[str, str] = field(default_factory=dict)
     """Debian/Ubuntu package → version, or empty for whatever the mirror folder holds."""
     variables: Mapping[str, str] = field(default_factory=dict)

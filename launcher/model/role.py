@@ -39,6 +39,8 @@ class Role:
     pools: tuple[PoolName, ...]
     """Empty: all hosts."""
     needs: tuple[str, ...]
+    halts: bool
+    """Its changes are made only while no engine runs on the host."""
     steps: tuple[RoleStep, ...]
     templates: Mapping[str, str]
     """File name → text, of templates/."""

@@ -178,6 +178,11 @@ class Ops:
         finally:
             shutil.rmtree(lists, ignore_errors=True)
 
+    def reboot(self, **_: int) -> None:
+        # later, so that this answer still gets there
+        later = ["systemd-run", "-q", "--on-active=1s", "--timer-property=AccuracySec=100ms"]
+        self.runner.must([*later, "systemctl", "reboot"], within_s=QUERY_WITHIN_S)
+
     def units(self, reload: bool = False, **verbs: list[str]) -> None:
         # systemd misses an edit with an older time than what it loaded: what starts is what the disk holds
         reload = reload or bool(verbs.get("start") or verbs.get("restart"))
@@ -253,13 +258,15 @@ class Ops:
         if state in ("done", "failed"):  # of an earlier run: it is wanted again
             self.runner.run(["systemctl", "-q", "stop", unit], within_s=QUERY_WITHIN_S)
             self.runner.run(["systemctl", "-q", "reset-failed", unit], within_s=QUERY_WITHIN_S)
+        # a job that runs learns it, too: the run that attaches to it starts its peers on other hosts
+        key = f"{self.root}/run/dsv32/job-{name}.key"
+        self.put(key, self.key.encode(), mode="0600")
         if state != "running":
             forget(f"{self.root}/run/dsv32/job-{name}.progress")
-            os.makedirs(self.root + "/run/dsv32", exist_ok=True)
             # waits until the unit has begun: one whose start is only queued looks like one that has ended
             start = ["systemd-run", "-q", "--unit=" + unit, "--remain-after-exit"]
             start += [f"--property=RuntimeMaxSec={within_s}", "--property=Nice=5"]
-            told = {"DSV32_PROGRESS": f"{self.root}/run/dsv32/job-{name}.progress"}
+            told = {"DSV32_PROGRESS": f"{self.root}/run/dsv32/job-{name}.progress", "DSV32_KEY": key}
             start += [f"--setenv={k}={v}" for k, v in {**told, **(environment or {})}.items()]
             self.runner.must([*start, "--", *words], within_s=QUERY_WITHIN_S)
         self._follow(name, within_s)

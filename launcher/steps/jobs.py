@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from launcher.model.facts import Facts, Probe, Unknown
@@ -17,6 +18,7 @@ class Job:
     prefix: str
     words: tuple[str, ...]
     within_s: int
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -33,7 +35,12 @@ class Job:
         """Starts it, or attaches to it where it runs."""
         return Op(
             "job",
-            {"name": self.name, "words": list(self.words), "environment": {}, "within_s": self.within_s},
+            {
+                "name": self.name,
+                "words": list(self.words),
+                "environment": dict(self.environment),
+                "within_s": self.within_s,
+            },
         )
 
 

@@ -1,4 +1,4 @@
-"""weights: a folder of model files that equals a manifest, copied by a job."""
+"""weights: a folder of model files that equals a manifest, made by jobs of all hosts together."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from annotated_types import Ge
 
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.plan import Draft
+from launcher.model.profile import Port
 from launcher.steps import texts
 from launcher.steps.attributes import AbsolutePath
 from launcher.steps.jobs import Job, draft
@@ -32,8 +33,24 @@ class Params:
     """JSON file that the host sees: {"files": {name: {"size": bytes, "sha256": hex}}}; its sha256 names the
     revision."""
     copier: str
-    """Program on the host that copies: COPIER PATH SOURCE MANIFEST. It copies what is missing or of another
-    size, verifies, and writes the manifest's sha256 into `path`/.complete last."""
+    """Program on the host that copies: COPIER PATH SOURCE MANIFEST, with $DSV32_FLEET. It brings what is
+    missing or wrong, verifies, and writes the manifest's sha256 into `path`/.complete last."""
+    host: str = ""
+    """Its name in `peers`."""
+    peers: str = ""
+    """NAME=ADDRESS of each host that stages these files, `host` among them: they hand each other blocks."""
+    port: Port = 5760
+    """TCP, where a host's peers ask for blocks while its job runs."""
+    readers: Annotated[int, Ge(0)] = 0
+    """Hosts that read `origin` at once, each its share; 0: all."""
+    read_mib_s: Annotated[int, Ge(0)] = 0
+    """MiB a second that all of them read of it together, at most; 0: no limit."""
+    send_mib_s: Annotated[int, Ge(0)] = 0
+    """MiB a second that a host sends its peers, at most; 0: no limit."""
+    keep: Annotated[int, Ge(1)] = 2
+    """Revisions that stay on the disk, this one among them. One that is in use always stays."""
+    streams: Annotated[int, Ge(1)] = 16
+    """Blocks on their way to a host at once."""
     within_s: Annotated[int, Ge(1)] = 14400
 
 
@@ -88,4 +105,18 @@ def _files(want: Params) -> Probe:
 
 
 def _job(want: Params) -> Job:
-    return Job("weights", (want.copier, want.path, want.origin, want.manifest), want.within_s)
+    words = (want.copier, want.path, want.origin, want.manifest)
+    return Job("weights", words, want.within_s, {"DSV32_FLEET": json.dumps(_fleet(want))})
+
+
+def _fleet(want: Params) -> Mapping[str, Any]:
+    places = (word.partition("=")[::2] for word in want.peers.split())
+    return {
+        "host": want.host,
+        "peers": {name: [address, want.port] for name, address in places},
+        "readers": want.readers,
+        "read_mib_s": want.read_mib_s,
+        "send_mib_s": want.send_mib_s,
+        "keep": want.keep,
+        "streams": want.streams,
+    }

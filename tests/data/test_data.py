@@ -41,6 +41,12 @@ def test_every_file_of_a_role_is_used(name: str) -> None:
     assert set(role.templates) | set(role.files) == used
 
 
+@pytest.mark.parametrize("name", ROLES)
+def test_a_role_that_reboots_hosts_is_one_for_which_engines_stop(name: str) -> None:
+    role = read_role(name, DATA)
+    assert role.halts or not any(step.kind == "boot" for step in role.steps)
+
+
 @pytest.mark.parametrize("name", STACKS)
 def test_a_stack_has_all_roles_that_its_roles_need(name: str) -> None:
     wanted = stack.read(name, DATA)
@@ -59,8 +65,20 @@ def test_a_lock_pins_each_package_once_and_belongs_to_a_stack(path: Path) -> Non
     names = [pin.name for pin in pins]
     assert names == sorted(set(names))
     assert all(pin.hashes for pin in pins)
-    assert "uv" in names, "hosts install with it"
-    assert path.name in {stack.read(name, DATA).lock for name in STACKS}
+    stacks = [stack.read(name, DATA) for name in STACKS]
+    tools = {build.tools_lock for s in stacks for build in s.builds.values()}
+    assert path.name in {s.lock for s in stacks} | tools
+    assert "uv" in names or path.name in tools, "hosts install with it"
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_a_stack_names_the_versions_of_its_lock(name: str) -> None:
+    made = stack.fetching_of(stack.read(name, DATA), DATA)
+    assert set(made.tools) == set(made.stack.builds)
+    for package, build in made.stack.builds.items():
+        assert re.fullmatch("[0-9a-f]{40}", build.commit)
+        locked = {f"{pin.name}=={pin.version}" for pin in made.tools[package]}
+        assert {line for line in build.tools if "==" in line} <= locked
 
 
 def test_every_role_stack_and_router_is_used(tmp_path: Path) -> None:

@@ -172,7 +172,9 @@ def publish_model(gpfs: Path) -> None:
     folder = gpfs / "models/tiny"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text("{}")
-    (folder / "model.safetensors").write_bytes(bytes(range(256)) * 4096)
+    header = json.dumps({"w": {"dtype": "U8", "shape": [1 << 20], "data_offsets": [0, 1 << 20]}}).encode()
+    shard = len(header).to_bytes(8, "little") + header + bytes(range(256)) * 4096
+    (folder / "model.safetensors").write_bytes(shard)
     subprocess.run(
         [str(COMMAND), "weights", "manifest", str(folder)], check=True, capture_output=True, timeout=WITHIN_S
     )

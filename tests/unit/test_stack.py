@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
+import re
 import shutil
 import subprocess
 import zipfile
@@ -13,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from launcher.flows import mirror, stack, wheelhouse
+from launcher.flows.digests import sha256_of
 from launcher.load.data import Data, shipped
 from launcher.model.problem import InputError, LauncherError
 from launcher.model.run import Event
@@ -97,13 +100,14 @@ def test_wheels_come_once_and_what_is_broken_comes_again(lock: Path, origin: Pat
     pins = wheelhouse.read_lock(lock)
     first = wheelhouse.fill(folder, pins, TARGET, tell=quiet)
     assert sorted(first) == ["native-2.0-cp311-cp311-manylinux_2_28_x86_64.whl", "plain-1.0-py3-none-any.whl"]
-    (folder / "stray-0-py3-none-any.whl").write_text("of an older lock")
+    older = folder / "stray-0-py3-none-any.whl"
+    older.write_text("of an older lock, which hosts still install by")
     plain = folder / "plain-1.0-py3-none-any.whl"
     flipped = bytearray(plain.read_bytes())
     flipped[40] ^= 1
     plain.write_bytes(flipped)
     assert wheelhouse.fill(folder, pins, TARGET, tell=quiet) == first
-    assert sorted(p.name for p in folder.iterdir()) == sorted(first)
+    assert sorted(p.name for p in folder.iterdir()) == sorted([*first, older.name])
     shutil.rmtree(origin)  # nothing is missing, so nobody is asked
     assert wheelhouse.fill(folder, pins, TARGET, tell=quiet) == first
 
@@ -210,14 +214,19 @@ def test_hosts_install_from_the_folder_alone(
     ]
 
 
-def test_a_broken_package_is_fetched_again_and_a_stray_one_goes(repository: Path, tmp_path: Path) -> None:
+def test_a_broken_package_is_fetched_again_and_a_stray_one_is_in_no_index(
+    repository: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "mirror/debs"
     first = mirror.fill(folder, {"inner": ""}, status=None, tell=quiet)
     broken = next(folder.glob("inner_*"))
     broken.write_bytes(broken.read_bytes()[:-1] + b"?")
     make_deb(folder, "stray", "1")
     assert mirror.fill(folder, {"inner": ""}, status=None, tell=quiet) == first
-    assert names(folder) == ["common", "inner"]
+    assert re.findall(r"^Package: (\w+)", (folder / "Packages").read_text(), re.MULTILINE) == [
+        "common",
+        "inner",
+    ]
 
 
 def test_an_unknown_package_is_named(repository: Path, tmp_path: Path) -> None:
@@ -226,45 +235,99 @@ def test_an_unknown_package_is_named(repository: Path, tmp_path: Path) -> None:
     assert "nothing-like-it" in refused.value.problems[0].why
 
 
-def test_a_stack_is_built_verified_and_every_damage_named(lock: Path, tmp_path: Path) -> None:
-    stacks = tmp_path / "data/configs/stacks"
-    stacks.mkdir(parents=True)
+def made_stack(folder: Path, lock: Path, more: str = "") -> Data:
+    """Data with stack `x`, whose lock is that file."""
+    stacks = folder / "data/configs/stacks"
+    stacks.mkdir(parents=True, exist_ok=True)
     shutil.copy(lock, stacks / "x.lock")
     (stacks / "x.yaml").write_text(
-        'about: A test.\nroles: [os-base]\npython: "3.11"\nlock: x.lock\nvariables: {glibc: "2.36"}\n'
+        'about: A test.\nroles: [os-base]\npython: "3.11"\nlock: x.lock\n'
+        f'variables: {{glibc: "2.36", plain: "1.0"}}\n{more}'
     )
-    data = Data((tmp_path / "data", shipped()))
+    return Data((folder / "data", shipped()))
+
+
+def test_a_stack_is_built_verified_and_every_damage_named(lock: Path, tmp_path: Path) -> None:
+    data = made_stack(tmp_path, lock)
     wanted = stack.read("x", data)
     shared = tmp_path / "shared"
-    assert [p.what for p in stack.verify(wanted, shared)] == [
-        "stack x is not built, or its first build did not end"
-    ]
+
+    def wrong() -> list[str]:
+        return [p.what.split(", built was")[0] for p in stack.verify(wanted, shared, data)]
+
+    assert wrong() == ["stack x is not built, or its first build did not end"]
     events: list[Event] = []
     built = stack.build(wanted, shared, events.append, data=data)
     assert (built.wheels, built.packages) == (2, 0)
     assert events[-1].subject == "stack x"
-    assert stack.verify(wanted, shared) == ()
+    assert wrong() == []
     wheels = built.folder / "wheels"
     (wheels / "plain-1.0-py3-none-any.whl").unlink()
-    with next(wheels.glob("native*")).open("ab") as file:
+    native = next(wheels.glob("native*"))
+    with native.open("ab") as file:
         file.write(b"?")
-    assert [p.what.split(",")[0][:40] for p in stack.verify(wanted, shared)] == [
-        "native-2.0-cp311-cp311-manylinux_2_28_x86_64.whl has sha256"[:40],
+    (built.folder / "debs/extra_1_all.deb").write_bytes(b"from somewhere")
+    assert wrong() == [
+        f"{native.name} has sha256 {sha256_of(native)[:12]}",
         "plain-1.0-py3-none-any.whl is missing",
+        "extra_1_all.deb is not of this stack",
     ]
-    assert all("stack build x --to" in p.do for p in stack.verify(wanted, shared))
+    assert all("stack build x --to" in p.do for p in stack.verify(wanted, shared, data))
     stack.build(wanted, shared, events.append, data=data)
-    assert stack.verify(wanted, shared) == ()
+    assert wrong() == []
     for damaged in ("{", "[]", '{"files": {}}', '{"files": {"requirements.lock": 1}}'):
         (built.folder / "stack.json").write_text(damaged)
-        assert [p.what for p in stack.verify(wanted, shared)] == ["the record of stack x is damaged"]
+        assert wrong() == ["the record of stack x is damaged"]
     stack.build(wanted, shared, events.append, data=data)
-    assert stack.verify(wanted, shared) == ()
+    assert wrong() == []
+
+
+def test_a_record_is_held_against_the_lock(lock: Path, tmp_path: Path) -> None:
+    """Whoever exchanges a wheel and its line of the record does not get past `verify`."""
+    data, shared = made_stack(tmp_path, lock), tmp_path / "shared"
+    wanted = stack.read("x", data)
+    built = stack.build(wanted, shared, lambda event: None, data=data)
+    other = make_wheel(tmp_path / "other", "plain", "1.0", "py3-none-linux_x86_64")
+    (built.folder / "wheels/plain-1.0-py3-none-any.whl").write_bytes(other.read_bytes())
+    record = json.loads((built.folder / "stack.json").read_text())
+    record["files"]["wheels/plain-1.0-py3-none-any.whl"]["sha256"] = sha256_of(other)
+    (built.folder / "stack.json").write_text(json.dumps(record))
+    assert [p.what for p in stack.verify(wanted, shared, data)] == [
+        "the lock pins plain 1.0, and no wheel of it was built",
+        "wheels/plain-1.0-py3-none-any.whl is of no pin of the lock",
+    ]
+
+
+def test_what_hosts_install_from_changes_at_the_end(lock: Path, origin: Path, tmp_path: Path) -> None:
+    """A build that ends half-way leaves the old lock and all its wheels; the next one sweeps."""
+    data, shared = made_stack(tmp_path, lock), tmp_path / "shared"
+    folder = stack.build(stack.read("x", data), shared, lambda event: None, data=data).folder
+    before = sorted(p.name for p in (folder / "wheels").iterdir())
+    newer = tmp_path / "newer.lock"
+    newer.write_text(pin(make_wheel(origin, "plain", "2.0"), "plain", "2.0"))
+    data = made_stack(tmp_path, newer, 'packages: {no-such-package-anywhere: ""}\n')
+    with pytest.raises(LauncherError):
+        stack.build(stack.read("x", data), shared, lambda event: None, data=data)
+    assert set(before) < {p.name for p in (folder / "wheels").iterdir()}
+    assert (folder / "requirements.lock").read_bytes() == lock.read_bytes()
+    data = made_stack(tmp_path, newer)
+    stack.build(stack.read("x", data), shared, lambda event: None, data=data)
+    assert [p.name for p in (folder / "wheels").iterdir()] == ["plain-2.0-py3-none-any.whl"]
+
+
+def test_versions_that_a_stack_names_are_those_of_its_lock(lock: Path, tmp_path: Path) -> None:
+    data = made_stack(tmp_path, lock, "locked_as: {plain: plain, glibc: native}\n")
+    with pytest.raises(InputError) as refused:
+        stack.build(stack.read("x", data), tmp_path / "shared", lambda event: None, data=data)
+    assert [p.what for p in refused.value.problems] == ["stack x says glibc 2.36, its lock has native 2.0"]
 
 
 def test_a_stack_without_a_lock_says_so(tmp_path: Path) -> None:
-    data = Data((shipped(),))
+    stacks = tmp_path / "data/configs/stacks"
+    stacks.mkdir(parents=True)
+    (stacks / "bare.yaml").write_text('about: A test.\nroles: [os-base]\npython: "3.11"\n')
+    data = Data((tmp_path / "data", shipped()))
     with pytest.raises(InputError) as refused:
-        stack.build(stack.read("current", data), tmp_path, lambda event: None, data=data)
-    assert refused.value.problems[0].what == "stack current names no lock: there is nothing to fetch"
-    assert list(tmp_path.iterdir()) == []
+        stack.build(stack.read("bare", data), tmp_path / "shared", lambda event: None, data=data)
+    assert refused.value.problems[0].what == "stack bare names no lock: there is nothing to fetch"
+    assert not (tmp_path / "shared").exists()

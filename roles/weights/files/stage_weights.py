@@ -1,113 +1,214 @@
 #!/usr/bin/env python3
-"""Make a local folder hold the files of a manifest, copied from the shared file system and verified.
+"""Make a local folder hold the files of a manifest, from the shared file system and from other hosts.
 
-    stage_weights.py FOLDER SOURCE MANIFEST
+    stage_weights.py [--verify] FOLDER ORIGIN MANIFEST
 
-Runs as a job; standard library only, Python 3.8 or newer. Files that are there are read and kept if their
-sha256 is right; the others are copied, hashed on the way, and renamed into place one by one, so a run that
-was killed goes on where it stopped. FOLDER/.complete, written last, holds the sha256 of the manifest.
+Runs as a job; standard library only, Python 3.8 or newer. FOLDER is a link to a revision in .NAME beside it,
+and points to whole ones alone. A revision is brought block by block; each is compared with its sha256 before
+it is written, and a journal says which are on the disk, so a run that was killed goes on where it stopped.
+REVISION/.complete, written before the link, holds the sha256 of the manifest. --verify reads every byte of
+what FOLDER has and says what is wrong; what is right of it is all that the next run keeps.
 """
 
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
+import shutil
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
-BLOCK = 8 << 20
-STREAMS = 16  # files at once: one stream does not fill a parallel file system, hundreds hurt its other users
+from weights_peers import Bringing, Fleet
+
+STREAMS = 16  # blocks at once: one stream does not fill a parallel file system, hundreds hurt its other users
 TELL_EVERY_S = 1
-COMPLETE = ".complete"
-PART = ".part"
+SAVE_EVERY_S = 0.5  # between syncs of the disk: what a power loss may take is read again, no more
+COMPLETE, JOURNAL, MANIFEST = ".complete", ".blocks", ".manifest.json"
+ALONE = {
+    "host": "",
+    "peers": {},
+    "readers": 0,
+    "read_mib_s": 0,
+    "send_mib_s": 0,
+    "keep": 2,
+    "streams": STREAMS,
+}
 
 
 def main(argv):
     """Exit status; the last line of stderr says what is wrong and what to do."""
-    folder, source, manifest = (Path(word) for word in argv)
+    verifies = argv[0] == "--verify"
+    folder, origin, manifest = (Path(word) for word in argv[verifies:])
     try:
-        stage(folder, source, manifest)
+        with alone(folder):
+            (verify if verifies else stage)(folder, origin, manifest)
     except Refused as refused:
         print(refused, file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"{error.filename or folder}: {error.strerror}: have the disk looked at", file=sys.stderr)
         return 1
     return 0
 
 
 class Refused(Exception):
-    """The folder cannot be made what the manifest says."""
+    """The folder cannot be made what the manifest says, or is not."""
 
 
-class Progress:
-    """Bytes looked at so far, by all streams together."""
+class Block(NamedTuple):
+    """A part of a file."""
 
-    def __init__(self, total):
-        self.total, self.done, self.told = total, 0, 0.0
-        self.lock = threading.Lock()
-
-    def add(self, count):
-        with self.lock:
-            self.done += count
-            if time.monotonic() - self.told >= TELL_EVERY_S:
-                self.tell("bytes staged")
-
-    def tell(self, text):
-        self.told = time.monotonic()
-        place = os.environ.get("DSV32_PROGRESS")
-        if place:
-            line = {"text": text, "done": self.done, "total": self.total}
-            Path(place + ".new").write_text(json.dumps(line))
-            os.replace(place + ".new", place)
+    name: str
+    offset: int
+    size: int
+    sha256: str
 
 
-def stage(folder, source, manifest):
-    """Make `folder` hold exactly the files that `manifest` names."""
-    text, files = read(manifest)
-    folder.mkdir(parents=True, exist_ok=True)
-    # Nobody may take the folder for complete while it changes.
-    remove(folder / COMPLETE)
-    sweep(folder, files)
-    need_room(folder, files)
-    progress = Progress(sum(entry["size"] for entry in files.values()))
-    with ThreadPoolExecutor(STREAMS) as pool:
-        streams = [pool.submit(bring, folder, source, n, e, progress) for n, e in sorted(files.items())]
-        wrong = sorted(w for w in (s.result() for s in as_completed(streams)) if w)
-    if wrong:
-        raise Refused("\n".join(wrong))
-    write_synced(folder / COMPLETE, hashlib.sha256(text).hexdigest() + "\n")
-    progress.tell("weights complete")
+class Wanted(NamedTuple):
+    """What a manifest says."""
+
+    text: bytes
+    files: dict  # name → {size, sha256}
+    blocks: list  # in the order of their numbers
+    digest: str  # of the file of blocks
+
+    @property
+    def revision(self):
+        return hashlib.sha256(self.text).hexdigest()
 
 
 def read(manifest):
-    """The manifest's bytes and its files."""
+    """The manifest and the blocks that it names."""
     try:
         text = manifest.read_bytes()
+        told = json.loads(text)
+        if "blocks" not in told:
+            raise Refused(f"{manifest} knows no blocks: run `dsv32-launch weights manifest` anew")
+        blocks = manifest.with_name(told["blocks"]["file"]).read_bytes()
     except OSError as error:
-        raise Refused(f"{manifest}: {error.strerror}: run `dsv32-launch weights manifest`") from None
-    files = json.loads(text)["files"]
+        raise Refused(f"{error.filename}: {error.strerror}: run `dsv32-launch weights manifest`") from None
+    files, digest = told["files"], told["blocks"]["sha256"]
     outside = [name for name in files if name.startswith(("/", ".")) or ".." in Path(name).parts]
     if outside:
         raise Refused(f"{manifest}: {outside[0]!r} is no name for a file inside the model's folder")
-    return text, files
+    if hashlib.sha256(blocks).hexdigest() != digest:
+        raise Refused(f"{manifest} names other blocks: run `dsv32-launch weights manifest` anew")
+    return Wanted(text, files, list(numbered(files, told["blocks"]["size"], json.loads(blocks))), digest)
 
 
-def sweep(folder, files):
-    """Remove what the manifest does not name: an engine loads every shard that it finds."""
-    for path in sorted(folder.rglob("*")):
-        if not path.is_dir() and path.relative_to(folder).as_posix() not in files:
-            print(f"removed {path}, which the manifest does not name")
-            path.unlink()
+def numbered(files, size, digests):
+    for name, entry in sorted(files.items()):
+        for index, sha256 in enumerate(digests[name]):
+            offset = index * size
+            yield Block(name, offset, min(size, entry["size"] - offset), sha256)
 
 
-def need_room(folder, files):
-    """Refuse before the first byte, not after the last that fits."""
-    missing = sum(entry["size"] - max(size(folder / name), 0) for name, entry in files.items())
-    disk = os.statvfs(folder)
-    free = disk.f_bavail * disk.f_frsize
-    if missing > free:
-        raise Refused(f"{folder} needs {missing >> 20} MiB more, {free >> 20} MiB are free: make room there")
+class Store:
+    """A revision's folder: the blocks that are in it and right, and the journal of those on the disk."""
+
+    def __init__(self, folder, wanted):
+        self.folder, self.wanted, self.blocks = folder, wanted, wanted.blocks
+        self.whole = (1 << len(self.blocks)) - 1
+        self.have = 0
+        self.ended = False
+        self.unsaved = []
+        self.handles = {}
+        self.lock = threading.Lock()
+
+    def missing(self):
+        return self.whole & ~self.have
+
+    def open(self, trusted=()):
+        """Every file, at its size. Here are the blocks that the journal or `trusted` files vouch for, and
+        those whose bytes are there and right."""
+        vouched = self._journal()
+        kept = {n for n, e in self.wanted.files.items() if size(self.folder / n) == e["size"]}
+        for name, entry in self.wanted.files.items():
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            handle = self.handles[name] = os.open(self.folder / name, os.O_RDWR | os.O_CREAT, 0o644)
+            if name not in kept:
+                os.ftruncate(handle, entry["size"])
+        numbers = range(len(self.blocks))
+        trusted = kept.intersection(trusted)
+        known = {n for n in numbers if self.blocks[n].name in (kept if n in vouched else trusted)}
+        self.have = bits(known | set(self.right(n for n in numbers if n not in known)))
+        self.unsaved = [n for n in numbers if self.have >> n & 1]
+        (self.folder / JOURNAL).write_text(self.wanted.digest + "\n")
+        self.save()
+
+    def _journal(self):
+        with contextlib.suppress(OSError):
+            first, *lines = (self.folder / JOURNAL).read_text().split("\n")[:-1]  # a line cut short is none
+            if first == self.wanted.digest:
+                return {int(line) for line in lines}
+        return set()
+
+    def right(self, numbers, count=lambda size: None):
+        """Those of these blocks whose bytes are there and what they must be."""
+
+        def is_right(number):
+            block = self.blocks[number]
+            handle = self.handles[block.name]
+            right = has_data(handle, block) and sha256_of(handle, block) == block.sha256
+            count(block.size)
+            return number if right else None
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return [n for n in pool.map(is_right, numbers) if n is not None]
+
+    def write(self, number, view):
+        """Have a block whose bytes were compared."""
+        block, done = self.blocks[number], 0
+        while done < block.size:
+            done += os.pwrite(self.handles[block.name], view[done:], block.offset + done)
+        with self.lock:
+            self.have |= 1 << number
+            self.unsaved.append(number)
+
+    def save(self):
+        """Bring what was written to the disk, then say so in the journal."""
+        with self.lock:
+            saved, self.unsaved = self.unsaved, []
+        if saved:
+            for name in {self.blocks[n].name for n in saved}:
+                os.fdatasync(self.handles[name])
+            with open(self.folder / JOURNAL, "a") as journal:
+                journal.write("".join(f"{n}\n" for n in saved))
+                journal.flush()
+                os.fsync(journal.fileno())
+
+
+def bits(numbers):
+    """These numbers as one int."""
+    found = bytearray(max(numbers, default=0) // 8 + 1)
+    for number in numbers:
+        found[number // 8] |= 1 << number % 8
+    return int.from_bytes(found, "little")
+
+
+def has_data(handle, block):
+    """Was anything of it ever written? What was not need not be read."""
+    try:
+        return os.lseek(handle, block.offset, os.SEEK_DATA) < block.offset + block.size
+    except OSError:
+        return False
+
+
+def sha256_of(handle, block, piece=1 << 20):
+    digest, done = hashlib.sha256(), 0
+    buffer = memoryview(bytearray(piece))
+    while done < block.size:
+        count = os.preadv(handle, [buffer[: min(piece, block.size - done)]], block.offset + done)
+        if not count:
+            break
+        digest.update(buffer[:count])
+        done += count
+    return digest.hexdigest()
 
 
 def size(path):
@@ -118,54 +219,239 @@ def size(path):
         return -1
 
 
-def bring(folder, source, name, entry, progress):
-    """Make one file right; what is wrong with it, else nothing."""
-    target = folder / name
-    if size(target) == entry["size"]:
-        if copy(target, None, progress.add) == entry["sha256"]:
-            return ""
-        progress.total += entry["size"]
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name("." + target.name + PART)
+class Progress:
+    """How far it is, told to whoever started the job."""
+
+    def __init__(self, total):
+        self.total, self.begun_s, self.first = total, time.monotonic(), None
+
+    def tell(self, text, done, **more):
+        place = os.environ.get("DSV32_PROGRESS")
+        if place:
+            told = {"text": text, "done": done, "total": self.total, **more}
+            Path(place + ".new").write_text(json.dumps(told))
+            os.replace(place + ".new", place)
+
+    def rate(self, done):
+        """Words of how fast it goes, and how long that takes yet."""
+        self.first = done if self.first is None else self.first
+        per_s = (done - self.first) / max(time.monotonic() - self.begun_s, 0.001)
+        left = f", {(self.total - done) / per_s:.0f} s left" if per_s else ""
+        return f"bytes staged, {per_s / 2**20:.0f} MiB/s{left}"
+
+
+def stage(folder, origin, manifest):
+    """Make `folder` a whole revision: exactly the files that `manifest` names."""
+    wanted = read(manifest)
+    told = {**ALONE, **json.loads(os.environ.get("DSV32_FLEET", "{}"))}
+    revisions = folder.with_name("." + folder.name)
+    here = revisions / wanted.revision[:12]
+    adopt(folder, here)
+    complete = text_of(here / COMPLETE).strip() == wanted.revision
+    # nobody may take the revision for complete while it changes
+    remove(here / COMPLETE)
+    sweep(here, wanted.files)
+    prune(folder, here, told["keep"])
+    store = Store(here, wanted)
+    need_room(store)
+    linked = reuse(revisions, here, wanted.files)
+    store.open(wanted.files if complete else linked)
+    write_synced(here / MANIFEST, wanted.text.decode())
+    fleet = Fleet(told, os.environ.get("DSV32_KEY", ""), wanted.digest)
+    wrong = bring(store, fleet, origin, told["streams"])
+    if wrong:
+        raise Refused("\n".join(wrong))
+    publish(store, folder, wanted.revision)
+    prune(folder, here, told["keep"])
+    fleet.linger()
+
+
+def adopt(folder, here):
+    """What lies there under the name itself, put there by hand, is looked through like all else."""
+    if folder.is_dir() and not folder.is_symlink() and not here.exists():
+        here.parent.mkdir(exist_ok=True)
+        os.rename(folder, here)
+    here.mkdir(parents=True, exist_ok=True)
+
+
+def sweep(folder, files):
+    """Remove what the manifest does not name: an engine loads every shard that it finds."""
+    for path in sorted(folder.rglob("*")):
+        if not path.is_dir() and path.relative_to(folder).as_posix() not in files and path.name != JOURNAL:
+            print(f"removed {path}, which the manifest does not name")
+            path.unlink()
+
+
+def need_room(store):
+    """Refuse before the first byte, not after the last that fits."""
+    files = store.wanted.files
+    missing = sum(e["size"] - taken(store.folder / n) for n, e in files.items())
+    disk = os.statvfs(store.folder)
+    free = disk.f_bavail * disk.f_frsize
+    if missing > free:
+        where = store.folder
+        raise Refused(f"{where} needs {missing >> 20} MiB more, {free >> 20} MiB are free: make room there")
+
+
+def taken(path):
+    """Bytes of the disk that a file has."""
     try:
-        found = copy(source / name, part, progress.add)
+        return path.stat().st_blocks * 512
+    except OSError:
+        return 0
+
+
+def reuse(revisions, here, files):
+    """Names of files that are the same in another whole revision, and are links to those now."""
+    linked = set()
+    for other in revisions.iterdir():
+        if other != here and (other / COMPLETE).exists():
+            theirs = json.loads(text_of(other / MANIFEST))["files"]
+            for name in (n for n, e in files.items() if theirs.get(n) == e and not (here / n).exists()):
+                if size(other / name) == files[name]["size"]:
+                    (here / name).parent.mkdir(parents=True, exist_ok=True)
+                    os.link(other / name, here / name)
+                    linked.add(name)
+    return linked
+
+
+def bring(store, fleet, origin, streams):
+    """Have every block; what is wrong, else nothing. Peers get from here what is here already."""
+    try:
+        fleet.serve(store) if fleet.peers else None
     except OSError as error:
-        return f"{error.filename or part}: {error.strerror}"
-    if found != entry["sha256"]:
-        remove(part)
-        return (
-            f"{source / name} has sha256 {found[:12]}, the manifest says {entry['sha256'][:12]}: "
-            "restore that file, or write the manifest anew"
-        )
-    os.replace(part, target)
-    sync(target.parent)
+        raise Refused(f"{':'.join(map(str, fleet.places[fleet.me]))}: {error.strerror}") from None
+    bringing = Bringing(store, fleet, origin)
+    saver = Repeated(store.save, SAVE_EVERY_S)
+    progress = Progress(sum(block.size for block in store.blocks))
+    before = sum(b.size for n, b in enumerate(store.blocks) if store.have >> n & 1)
+
+    def tell():
+        done = before + bringing.bytes_read + bringing.bytes_fetched
+        parts = {"read": bringing.bytes_read, "fetched": bringing.bytes_fetched, "sent": fleet.sent}
+        text = progress.rate(done) if store.missing() else "weights complete"
+        progress.tell(text, done, **parts)
+
+    teller = Repeated(tell, TELL_EVERY_S)
+    wrong = bringing.run(streams)
+    teller.stop()
+    saver.stop()
+    if store.missing() and not wrong:
+        wrong = [f"{store.folder}: stopped with blocks missing"]
+    store.ended = not wrong
+    return wrong
+
+
+class Repeated:
+    """Work that a thread does again and again, and once more at the end."""
+
+    def __init__(self, work, every_s):
+        self.work, self.every_s, self.stopped = work, every_s, threading.Event()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self):
+        while not self.stopped.wait(self.every_s):
+            self.work()
+
+    def stop(self):
+        self.stopped.set()
+        self.thread.join()
+        self.work()
+
+
+def publish(store, folder, revision):
+    """From one moment to the next, `folder` is this revision."""
+    for path in [store.folder, *(p for p in store.folder.rglob("*") if p.is_dir())]:
+        sync(path)
+    write_synced(store.folder / COMPLETE, revision + "\n")
+    new = folder.with_name(f".{folder.name}.new")
+    remove(new)
+    new.symlink_to(store.folder.relative_to(folder.parent))
+    os.replace(new, folder)
+    sync(folder.parent)
+
+
+def prune(folder, here, keep):
+    """Remove old revisions, but for `keep` in all, and those that the link names or a process has open."""
+    linked = folder.resolve()
+
+    def worth(path):
+        return path == linked, (path / COMPLETE).exists(), path.stat().st_mtime
+
+    others = [path for path in here.parent.iterdir() if path.is_dir() and path != here]
+    for old in sorted(others, key=worth, reverse=True)[max(keep - 1, 0) :]:
+        if old == linked or in_use(old):
+            print(f"kept {old}, which is in use")
+        else:
+            print(f"removed {old}, an old revision")
+            shutil.rmtree(old)
+
+
+def in_use(folder):
+    """Has any process mapped or opened a file of it?"""
+    inside = f"{folder}/"
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if inside in (process / "maps").read_text(errors="replace"):
+                return True
+            if any(os.readlink(fd).startswith(inside) for fd in (process / "fd").iterdir()):
+                return True
+    return False
+
+
+def verify(folder, origin, manifest):
+    """Read all that is there; refused with each file that is not what the manifest says."""
+    wanted = read(manifest)
+    here = folder.resolve()
+    if text_of(here / COMPLETE).strip() != wanted.revision:
+        raise Refused(f"{folder} is not of this manifest: run `dsv32-launch up`")
+    store = Store(here, wanted)
+    odd = [n for n, e in wanted.files.items() if size(here / n) != e["size"]]
+    for name in wanted.files:
+        store.handles[name] = os.open(here / name if name not in odd else os.devnull, os.O_RDONLY)
+    progress = Progress(sum(block.size for block in store.blocks))
+    done = [0]
+    lock = threading.Lock()
+
+    def count(size_bytes):
+        with lock:
+            done[0] += size_bytes
+
+    teller = Repeated(lambda: progress.tell(progress.rate(done[0]), done[0]), TELL_EVERY_S)
+    store.have = bits(set(store.right(range(len(store.blocks)), count)))
+    teller.stop()
+    wrong = [b for n, b in enumerate(store.blocks) if not store.have >> n & 1]
+    if wrong or odd:
+        remove(here / COMPLETE)
+        store.unsaved = [n for n in range(len(store.blocks)) if store.have >> n & 1]
+        (here / JOURNAL).write_text(wanted.digest + "\n")
+        store.save()
+        names = sorted({b.name for b in wrong} | set(odd))
+        lines = (f"{here / n}: {sum(b.name == n for b in wrong)} blocks are wrong" for n in names)
+        raise Refused("\n".join([*lines, f"{', '.join(names)}: wrong bytes: run `dsv32-launch up`"]))
+
+
+@contextlib.contextmanager
+def alone(folder):
+    """One program at a time makes or reads a folder's revisions."""
+    place = folder.with_name("." + folder.name)
+    place.mkdir(parents=True, exist_ok=True)
+    handle = os.open(place, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise Refused(f"{folder}: another program stages it: wait until its job ends") from None
+    finally:
+        os.close(handle)
+
+
+def text_of(path):
+    """A small file's text; empty where there is none."""
+    with contextlib.suppress(OSError):
+        return path.read_text()
     return ""
-
-
-def copy(source, target, count):
-    """sha256 of `source`, copied to `target` unless that is None; `count` gets the bytes of each block."""
-    digest = hashlib.sha256()
-    with open(source, "rb", buffering=0) as reader, open(target or os.devnull, "wb", buffering=0) as writer:
-        block = bytearray(BLOCK)
-        view = memoryview(block)
-        while True:
-            length = reader.readinto(block)
-            if not length:
-                break
-            digest.update(view[:length])
-            if target:
-                write_all(writer, view[:length])
-            count(length)
-        if target:
-            os.fsync(writer.fileno())
-        # The page cache is for the engines: what was only copied is dropped from it again.
-        os.posix_fadvise(reader.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    return digest.hexdigest()
-
-
-def write_all(writer, view):
-    while view:
-        view = view[writer.write(view) :]
 
 
 def write_synced(path, text):
