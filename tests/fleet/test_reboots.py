@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from routed_fleet import RoutedFleet
-from steady_load import SteadyLoad
 from stub_fleet import DATA
 from witness import said
 
@@ -70,7 +69,7 @@ def test_is_rolled_through_without_a_failed_request(routed: RoutedFleet, data: P
     assert all("absent in the running kernel, wanted 4" in p["why"] for p in kept.problems)
     assert routed.plan(data=data).changes == plan.changes, "nothing is changed under what runs"
 
-    with SteadyLoad(*routed.entrance) as load:
+    with routed.users() as load:
         done = routed.up(data=data)
     print(f"a reboot of both hosts that decode: {load}")
     assert done.code == 0, done.stdout + done.stderr
