@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from prometheus_debs import extracted
-from samples import ROOT
+from samples import SAMPLES, sample
 
 from launcher.load import load
 from launcher.load.choice import Choice
@@ -128,7 +128,7 @@ def test_what_is_told_names_the_command(programs: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", ["sandbox", "sandbox-dp2", "sandbox-single", "prod-2p1d", "prod-min"])
+@pytest.mark.parametrize("name", SAMPLES)
 def test_what_hosts_get_is_taken(programs: Path, tmp_path: Path, name: str) -> None:
     """Every shipped inventory with one line more: Prometheus and Alertmanager take their files."""
     files = monitoring_files(with_monitoring(tmp_path, name))
@@ -146,7 +146,7 @@ def test_what_hosts_get_is_taken(programs: Path, tmp_path: Path, name: str) -> N
 
 def with_monitoring(folder: Path, name: str) -> Wanted:
     """A shipped inventory, and one line."""
-    path = ROOT / f"inventories/{name}.yaml"
+    path = folder / sample(name, folder).inventory.path
     text = path.read_text()
     host = "gpu01" if "gpu" in text else "h01"
     return resolve(load(path, text=f"{text}monitoring: {{host: {host}, tell: 'http://10.0.0.9/hook'}}\n"))
