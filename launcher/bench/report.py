@@ -63,7 +63,8 @@ def _side_by_side(measurements: Sequence[Measurement]) -> Section:
 
 def _verdicts(one: Measurement) -> Iterator[Word]:
     for m in one.points:
-        yield Word(f"{m.point}, {m.point.prompts} prompts: {verdict_line(m, one.sla)}", m.verdict)
+        verdict = m.verdict if one.sla or m.doubts else ""
+        yield Word(f"{m.point}, {m.point.prompts} prompts: {verdict_line(m, one.sla)}", verdict)
         yield from (Word(judged_line(judged), judged.verdict) for judged in m.judgements)
         yield from (Word(f"doubt: {doubt}", "CANNOT TELL") for doubt in m.doubts)
         yield from (Word(f"note: {note}") for note in m.notes)
