@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 
 from launcher.bench.measure import rates
 from launcher.bench.search import Answer
-from launcher.model.bench import Axis, Judgement, Measured, Method, Target
+from launcher.model.bench import Axis, Measured, Method, Target
 from launcher.model.deployment import Deployment, Instance, Process
 from launcher.model.measurement import FORMAT, Found, Measurement, Seat, Served
 from launcher.model.run import RunRecord
@@ -98,16 +98,12 @@ def _summary(measured: Measured, measurement: Measurement) -> Json:
     return {
         "point": str(measured.point),
         "verdict": measured.verdict,
-        "margins": {_limit(j): j.margin for j in measured.judgements if j.margin is not None},
+        "margins": {j.name: j.margin for j in measured.judgements if j.margin is not None},
         "rates": [
             [f"{rate.value:.3f} {rate.tokens}/s per {rate.over}" for rate in rates(r, measurement)]
             for r in measured.results
         ],
     }
-
-
-def _limit(judged: Judgement) -> str:
-    return f"{judged.limit} {judged.of}"
 
 
 def _versions(wish: Wish) -> Mapping[str, str]:

@@ -32,17 +32,6 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
-    """A value in its place."""
-
-    x: float
-    y: float
-    low: float
-    high: float
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Tick:
     """A number of an axis in its place."""
 
@@ -55,7 +44,8 @@ class Line:
     """A series in its place."""
 
     label: str
-    dots: tuple[Dot, ...]
+    dots: tuple[Value, ...]
+    """In units of the picture."""
 
     @property
     def path(self) -> str:
@@ -98,9 +88,9 @@ def plot(
     def up(y: float) -> float:
         return round(HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * y / y_most, 1)
 
-    def dots(one: Series) -> tuple[Dot, ...]:
+    def dots(one: Series) -> tuple[Value, ...]:
         ordered = sorted(one.values, key=lambda v: v.x)
-        return tuple(Dot(across(v.x), up(v.y), up(v.low), up(v.high), v.text) for v in ordered)
+        return tuple(Value(across(v.x), up(v.y), up(v.low), up(v.high), v.text) for v in ordered)
 
     return Plot(
         title,

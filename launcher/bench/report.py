@@ -125,6 +125,7 @@ def _middles(m: Measured, one: Measurement) -> Iterator[str]:
 
 
 def _references(one: Measurement, rows: Mapping[str, Reference], of: str) -> Section:
+    found = beside(one, rows)
     heads = ("published", "figure", "theirs", "ours", "difference", "our point", "other conditions", "source")
     lines = tuple(
         (
@@ -137,10 +138,10 @@ def _references(one: Measurement, rows: Mapping[str, Reference], of: str) -> Sec
             "; ".join(row.other) or "none: same conditions",
             row.row.known_from,
         )
-        for row in beside(one, rows)
+        for row in found
         for pair in row.pairs
     )
-    same = sum(not row.other for row in beside(one, rows))
+    same = sum(not row.other for row in found)
     words = (
         Word(f"{same} published rows were measured under these conditions; all others are no yardstick."),
     )

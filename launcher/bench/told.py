@@ -15,7 +15,7 @@ def verdict_line(measured: Measured, sla: Sla | None) -> str:
 
 def judged_line(judged: Judgement) -> str:
     """`ttft_ms mean 49.62, limit ≤ 1, margin -4861.6% (n = 16)`."""
-    limit = f"{judged.limit} {judged.of}"
+    limit = judged.name
     sign = "≤" if judged.at_most else "≥"
     if judged.value is None or judged.margin is None:
         return f"{limit} {sign} {judged.bound:g}: {judged.why}"

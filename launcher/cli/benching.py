@@ -234,7 +234,7 @@ def exit_of(measured: Sequence[Measured], searched: Searched | None, *, interrup
     if interrupted:
         return Exit.INTERRUPTED
     if searched is None:
-        return EXITS[worst(measured)]
+        return EXITS[worst(m.verdict for m in measured)]
     answer = searched.answer
     if answer.highest is not None:
         return Exit.DONE if answer.confirmed else Exit.CANNOT_TELL

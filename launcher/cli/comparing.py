@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
+from launcher.cli.benching import EXITS
 from launcher.cli.options import DataDir, JsonLines
-from launcher.model.bench import Verdict
-from launcher.model.problem import Exit
 
 RUN_HELP = "A run that measured, as `runs` shows it, or its bench.json; `last` is the newest."
-EXITS: Mapping[Verdict, Exit] = {
-    "PASS": Exit.DONE,
-    "FAIL": Exit.SLA_MISSED,
-    "CANNOT TELL": Exit.CANNOT_TELL,
-}
 
 
 def compare(

@@ -96,26 +96,20 @@ def recorded(
 def _on_hosts(
     view: View, wanted: Wanted, asked: Asked, capture: Capture, seconds: float, ranks: str, why: str
 ) -> tuple[RankTime, ...]:
-    from launcher.cli.context import connected
-    from launcher.cli.interrupt import Interrupt
-    from launcher.cli.running import Running
+    from launcher.cli.changing import changing
     from launcher.flows import profile as flow
-    from launcher.model.problem import Exit
 
-    with Running(wanted.wish, view, flow="profile", why=why) as run:
-        interrupt = Interrupt(run.left)
-        with connected(wanted, run_id=run.id, why=why, lock=asked.instance.hosts) as fleet:
-            interrupt.changes_begin()
+    with changing(wanted, view, flow="profile", why=why, lock=asked.instance.hosts, yes=True) as work:
+        work.interrupt.changes_begin()
 
-            def wait() -> None:
-                until = time.monotonic() + seconds
-                while time.monotonic() < until and not interrupt():
-                    time.sleep(min(0.1, seconds))
+        def wait() -> None:
+            until = time.monotonic() + seconds
+            while time.monotonic() < until and not work.interrupt():
+                time.sleep(min(0.1, seconds))
 
-            left = flow.captured(fleet, asked, capture, wait=wait, listener=run.listen)
-            folder = run.journal.folder / "traces"
-            here = {t.label: flow.fetched(fleet, t, capture, folder) for t in flow.chosen(left, ranks)}
+        left = flow.captured(work.fleet, asked, capture, wait=wait, listener=work.running.listen)
+        folder = work.running.journal.folder / "traces"
+        here = {t.label: flow.fetched(work.fleet, t, capture, folder) for t in flow.chosen(left, ranks)}
         found = flow.times(here, capture)
-        run.ended(Exit.DONE, ())
     view.say(f"traces: {folder}; on the hosts: {asked.folder}")
     return found

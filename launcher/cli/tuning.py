@@ -157,24 +157,19 @@ def terms_of(name: str, sla: str, data_dir: Path | None) -> Terms:
 
 def measured(view: View, base: Wanted, terms: Terms, place: Place, *, why: str) -> Tuned:
     """One run over the whole path, with its journal."""
-    from launcher.cli.context import connected
-    from launcher.cli.interrupt import Interrupt
-    from launcher.cli.running import Running
+    from launcher.cli.changing import changing
     from launcher.flows.bench_run import Record
     from launcher.flows.tune_live import Live, tuned
 
     def told(decision: Decision) -> None:
         view.result("decision", decision, f"{decision.step}: {decision.outcome}: {decision.reason}")
 
-    with Running(base.wish, view, flow="tune", why=why) as run:
-        interrupt = Interrupt(run.left)
-        with connected(base, run_id=run.id, why=why, lock=base.wish.inventory.hosts) as fleet:
-            interrupt.changes_begin()
-            record = Record(run.listen, run.journal.keep, interrupt)
-            live = Live(fleet, run.told(interrupt), record, run.journal.run, place, terms)
-            found = tuned(live, base, told)
-        run.ended(Exit.DONE, ())
-    return found
+    with changing(base, view, flow="tune", why=why, lock=base.wish.inventory.hosts, yes=True) as work:
+        work.interrupt.changes_begin()
+        run = work.running
+        record = Record(run.listen, run.journal.keep, work.interrupt)
+        live = Live(work.fleet, work.run(), record, run.journal.run, place, terms)
+        return tuned(live, base, told)
 
 
 def leave(view: View, found: Tuned, folder: Path, *, name: str) -> None:

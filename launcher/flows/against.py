@@ -9,7 +9,7 @@ from pathlib import Path
 from launcher.bench.against import Change, Difference, Judged, changes, differences, gate, incomparable
 from launcher.bench.keep import document
 from launcher.load.measurement import read_measurement
-from launcher.model.bench import Gate, Verdict
+from launcher.model.bench import Gate, Verdict, worst
 from launcher.model.measurement import Measurement
 from launcher.model.problem import InputError, Problem
 from launcher.record.baselines import baseline_path, baselines_folder, kept_path, store
@@ -38,8 +38,7 @@ class Gated:
     @property
     def verdict(self) -> Verdict:
         """FAIL before CANNOT TELL before PASS; nothing to judge is nothing known."""
-        found = {j.verdict for j in self.judged}
-        return next((v for v in ("FAIL", "CANNOT TELL", "PASS") if v in found), "CANNOT TELL")
+        return worst((j.verdict for j in self.judged), of_none="CANNOT TELL")
 
 
 def kept(environment: Mapping[str, str], name: str) -> Measurement:

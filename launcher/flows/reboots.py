@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
 from launcher.execute.surprise import remaining
 from launcher.flows.away import ended
@@ -19,11 +18,11 @@ from launcher.flows.revisions import remembered
 from launcher.flows.run import Approve, Run
 from launcher.flows.status import status
 from launcher.flows.targets import Limit, routing
-from launcher.flows.up import IDLE_WITHIN_S, Result, make_so, ready
+from launcher.flows.up import IDLE_WITHIN_S, Result, apply_part, make_so
 from launcher.health.canary import canary_past_router
 from launcher.health.router import await_routers
 from launcher.model.deployment import Drained, Instance
-from launcher.model.finding import Finding, Severity
+from launcher.model.finding import Finding, Severity, failures
 from launcher.model.plan import Action, Change, Op, Plan
 from launcher.model.problem import Exit, PlanRefusedError, Problem
 from launcher.model.role import STAGES
@@ -188,17 +187,8 @@ def _changed(
     ours = (*planned.changes, *(c for c in now.changes if c.instance in names))
     stages = [s for s in STAGES if s != "router"]
     changes = tuple(c for stage in stages for c in remaining(ours, now, stage))
-    outcome = apply(
-        it.fleet,
-        here,
-        replace(now, changes=changes),
-        it.run.listener,
-        start_instance=lambda instance: ready(it.fleet, it.wanted, instance, it.run),
-        interrupted=it.run.interrupted,
-    )
-    yield from (
-        Finding(Severity.ERROR, p.where, p.what, p) for p in (*now.unreached.values(), *outcome.problems)
-    )
+    outcome = apply_part(it.fleet, here, replace(now, changes=changes), it.run, wanted=it.wanted)
+    yield from failures((*now.unreached.values(), *outcome.problems))
 
 
 def _routing(it: Restart, planned: Plan, host: str) -> Iterator[Finding]:
@@ -206,15 +196,8 @@ def _routing(it: Restart, planned: Plan, host: str) -> Iterator[Finding]:
     here = limited(it.wanted, [host])
     now = plan(it.fleet, here)
     changes = tuple(c for stage in STAGES for c in remaining(planned.changes, now, stage))
-    outcome = apply(
-        it.fleet,
-        here,
-        replace(now, changes=changes),
-        it.run.listener,
-        start_instance=lambda _: None,
-        interrupted=it.run.interrupted,
-    )
-    yield from (Finding(Severity.ERROR, p.where, p.what, p) for p in outcome.problems)
+    outcome = apply_part(it.fleet, here, replace(now, changes=changes), it.run, wanted=it.wanted)
+    yield from failures(outcome.problems)
     fronts = it.wanted.deployment.fronts if it.wanted.deployment else ()
     for front in fronts if not outcome.problems and not it.run.interrupted() else ():
         if front.host == host:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
 from launcher.execute.observe import observe
 from launcher.execute.planner import bind, facts_digest
@@ -17,11 +16,11 @@ from launcher.flows.drained import drained_on
 from launcher.flows.plan import limited
 from launcher.flows.restart_order import BECAUSE, Manner, Meant, Waves, both_sides, ordered, refused
 from launcher.flows.run import Approve, Run
-from launcher.flows.up import ready
+from launcher.flows.up import apply_part
 from launcher.health.canary import canary_past_router
 from launcher.model.deployment import Drained, Instance
 from launcher.model.facts import Facts
-from launcher.model.finding import Finding, Severity
+from launcher.model.finding import Finding, Severity, failures
 from launcher.model.plan import Action, Draft, Plan
 from launcher.model.problem import PlanRefusedError
 from launcher.model.role import Step
@@ -168,7 +167,7 @@ def _switched(it: Restart, away: tuple[Drained, ...], back: Sequence[Instance]) 
     outcome = switch(it.fleet, here, lambda _: True, it.run)
     if outcome is None or outcome.problems or not outcome.hosts:
         problems = outcome.problems if outcome else ()
-        yield from (Finding(Severity.ERROR, p.where, p.what, p) for p in problems)
+        yield from failures(problems)
         return
     kept = {d.instance for d in it.kept}
     taken = ", ".join(d.instance for d in away if d.instance not in kept)
@@ -187,16 +186,8 @@ def _anew(
     if plan.unreached:
         yield from (Finding(Severity.ERROR, h, p.what, p) for h, p in plan.unreached.items())
         return
-    outcome = apply(
-        it.fleet,
-        _alone(it.wanted, wave),
-        plan,
-        it.run.listener,
-        start_instance=lambda instance: ready(it.fleet, it.wanted, instance, it.run),
-        interrupted=it.run.interrupted,
-    )
-    for problem in outcome.problems:
-        yield Finding(Severity.ERROR, problem.where, problem.what, problem)
+    outcome = apply_part(it.fleet, _alone(it.wanted, wave), plan, it.run, wanted=it.wanted)
+    yield from failures(outcome.problems)
     if outcome.problems or it.run.interrupted():
         return
     names = [i.name for i in wave]
@@ -210,15 +201,7 @@ def _anew(
 def _routers(it: Restart, host: str) -> Iterator[Finding]:
     """Both routers of a host, in turns."""
     plan = routers_anew(it, [host])
-    outcome = apply(
-        it.fleet,
-        _routers_alone(it, [host]),
-        plan,
-        it.run.listener,
-        start_instance=lambda _: None,
-        interrupted=it.run.interrupted,
-    )
-    for problem in outcome.problems:
-        yield Finding(Severity.ERROR, problem.where, problem.what, problem)
+    outcome = apply_part(it.fleet, _routers_alone(it, [host]), plan, it.run, wanted=it.wanted)
+    yield from failures(outcome.problems)
     if not outcome.problems and not it.run.interrupted():
         yield Finding(Severity.OK, f"router@{host}", "both started anew, in turns")

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
 from launcher.execute.surprise import remaining
 from launcher.flows.away import away_for, ended, names, switched, told
@@ -16,11 +15,11 @@ from launcher.flows.plan import limited, plan
 from launcher.flows.revisions import remembered
 from launcher.flows.run import Approve, Run
 from launcher.flows.targets import limit_to
-from launcher.flows.up import Result, make_so, readiness, ready
+from launcher.flows.up import Result, apply_part, make_so, readiness
 from launcher.flows.way import Way, order_of, way_of
 from launcher.health.canary import canary_past_router
 from launcher.model.deployment import Drained, Instance
-from launcher.model.finding import Finding, Severity
+from launcher.model.finding import Finding, Severity, failures
 from launcher.model.plan import Change, Plan
 from launcher.model.problem import Exit, LauncherError, PlanRefusedError, Problem
 from launcher.model.role import Stage
@@ -131,7 +130,7 @@ class Findings:
         try:
             self.told += work()
         except LauncherError as error:
-            self.told += (Finding(Severity.ERROR, p.where, p.what, p) for p in error.problems)
+            self.told += failures(error.problems)
 
     @property
     def problem(self) -> Problem | None:
@@ -192,15 +191,8 @@ def _stage(move: _Move, wanted: Wanted, stage: Stage, hosts: Collection[str]) ->
     changes = now.stage(stage)
     if wanted is move.after:
         changes = remaining(move.planned.changes, now, stage)
-    outcome = apply(
-        move.fleet,
-        here,
-        replace(now, changes=changes),
-        move.run.listener,
-        start_instance=lambda instance: ready(move.fleet, wanted, instance, move.run),
-        interrupted=move.run.interrupted,
-    )
-    yield from (Finding(Severity.ERROR, p.where, p.what, p) for p in outcome.problems)
+    outcome = apply_part(move.fleet, here, replace(now, changes=changes), move.run, wanted=wanted)
+    yield from failures(outcome.problems)
 
 
 def _whole(move: _Move, wanted: Wanted) -> Iterator[Finding]:
@@ -210,7 +202,7 @@ def _whole(move: _Move, wanted: Wanted) -> Iterator[Finding]:
     everything = limit_to((), wanted.steps, wanted.deployment)
     result = make_so(move.fleet, wanted, now, move.run, limit=everything)
     problems = result.outcome.problems if result.outcome else ()
-    yield from (Finding(Severity.ERROR, p.where, p.what, p) for p in problems)
+    yield from failures(problems)
     yield from result.findings
 
 

@@ -29,7 +29,7 @@ from launcher.load.data import Data, roots_of
 from launcher.load.edit import Put, edited
 from launcher.load.measurement import read_measurement
 from launcher.load.sla import read_workload
-from launcher.model.bench import Judgement, Method, Point
+from launcher.model.bench import Method, Point
 from launcher.model.measurement import Measurement
 from launcher.model.plan import Plan
 from launcher.model.problem import Exit, LauncherError, Problem
@@ -211,13 +211,9 @@ def trial_of(made: Measurement, tune: Tune) -> Trial:
         told = tuple(v for v in values if v is not None)
         if len(told) == len(values):
             known[name] = told
-    limits = {_limit(j): j.verdict for j in point.judgements}
+    limits = {j.name: j.verdict for j in point.judgements}
     at_once = point.point.concurrency or 0
     return Trial(known, at_once, limits, point.doubts, known_from=f"run {made.run}")
-
-
-def _limit(judged: Judgement) -> str:
-    return f"{judged.limit} {judged.of}"
 
 
 def _fault(result: Result) -> Problem | None:

@@ -130,9 +130,8 @@ def kept_apart(fleet: Hands, wanted: Wanted, planned: Plan, kept: Kept) -> Wante
 def _before(entry: Entry, kept: Kept) -> Wanted | None:
     try:
         return kept(entry)
-    except (
-        LauncherError
-    ):  # nobody keeps it any more, or it had hosts that there are not: as if it were unknown
+    except LauncherError:
+        # nobody keeps it any more, or it had hosts that there are not: as if it were unknown
         return None
 
 
@@ -156,6 +155,18 @@ def make_so(
     if run.interrupted():
         return Result(planned, outcome, told)
     return Result(planned, outcome, (*told, *verify(fleet, wanted, limit, outcome, run)))
+
+
+def apply_part(fleet: Hands, here: Wanted, planned: Plan, run: Run, *, wanted: Wanted) -> Outcome:
+    """Apply what a larger move does now, on its own hosts; what starts is waited for, as `wanted` has it."""
+    return apply(
+        fleet,
+        here,
+        planned,
+        run.listener,
+        start_instance=lambda instance: ready(fleet, wanted, instance, run),
+        interrupted=run.interrupted,
+    )
 
 
 def requests_of(fleet: Hands, wanted: Wanted, planned: Plan, run: Run, *, limit: Limit) -> Away | None:

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Protocol, TypeVar
 
 from launcher.load.collect import Collector
 from launcher.load.data import Data
 from launcher.load.schema import fill
 from launcher.model.performance import Performance, Point
 from launcher.model.problem import Problem
+
+
+class Row(Protocol):
+    """Something that a file has by name, and where."""
+
+    @property
+    def source(self) -> str:
+        """`file:line`."""
+
+
+R = TypeVar("R", bound=Row)
 
 
 def read_performance(hardware: str, data: Data) -> Performance | None:
@@ -23,21 +35,29 @@ def read_performance(hardware: str, data: Data) -> Performance | None:
 
 def read_points(data: Data) -> Mapping[str, Point]:
     """Every published point by its name. InputError with all that is wrong in their files."""
+    return read_rows(dict[str, Point], "configs/points", data, word="point")
+
+
+def read_rows(
+    kind: type[dict[str, R]], folder: str, data: Data, *, word: str, known: Mapping[str, R] | None = None
+) -> Mapping[str, R]:
+    """What all files of a folder have by name, and what is `known` already. InputError with all that is wrong
+    in the files, and with names that are there twice; `word`: what such a row is called."""
     problems = Collector()
-    found: dict[str, Point] = {}
-    for name in data.names("configs/points", holding=".yaml"):
-        points = problems.attempt(partial(_points, name, data)) or {}
+    found = dict(known or {})
+    for name in data.names(folder, holding=".yaml"):
+        rows = problems.attempt(partial(_rows, kind, f"{folder}/{name}.yaml", data)) or {}
         problems.keep(
-            Problem(f"point `{key}` is also at {found[key].source}", where=points[key].source, do="rename it")
-            for key in found.keys() & points.keys()
+            Problem(f"{word} `{key}` is also at {found[key].source}", where=rows[key].source, do="rename it")
+            for key in found.keys() & rows.keys()
         )
-        found |= points
+        found |= rows
     problems.raise_any()
     return found
 
 
-def _points(name: str, data: Data) -> dict[str, Point]:
-    path = data.find(f"configs/points/{name}.yaml")
+def _rows(kind: type[dict[str, R]], file: str, data: Data) -> dict[str, R]:
+    path = data.find(file)
     assert path is not None, "names() lists what find() finds"
     document = data.document(path)
-    return fill(dict[str, Point], document.values, place=document.place)
+    return fill(kind, document.values, place=document.place)

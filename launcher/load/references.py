@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
-from launcher.load.collect import Collector
 from launcher.load.data import Data
-from launcher.load.points import read_points
-from launcher.load.schema import fill
+from launcher.load.points import read_points, read_rows
 from launcher.model.performance import Point
-from launcher.model.problem import Problem
 from launcher.model.reference import Reference
 
 FOLDER = "configs/references"
@@ -18,17 +14,8 @@ FOLDER = "configs/references"
 
 def read_references(data: Data) -> Mapping[str, Reference]:
     """Each published row by its name; points of the model are rows, too. InputError with all Problems."""
-    problems = Collector()
-    found = {name: reference_of(point) for name, point in read_points(data).items()}
-    for name in data.names(FOLDER, holding=".yaml"):
-        rows = problems.attempt(partial(_rows, name, data)) or {}
-        problems.keep(
-            Problem(f"row `{key}` is also at {found[key].source}", where=rows[key].source, do="rename it")
-            for key in found.keys() & rows.keys()
-        )
-        found |= rows
-    problems.raise_any()
-    return found
+    points = {name: reference_of(point) for name, point in read_points(data).items()}
+    return read_rows(dict[str, Reference], FOLDER, data, word="row", known=points)
 
 
 def reference_of(point: Point) -> Reference:
@@ -53,10 +40,3 @@ def reference_of(point: Point) -> Reference:
         rate=point.rate,
         source=point.source,
     )
-
-
-def _rows(name: str, data: Data) -> dict[str, Reference]:
-    path = data.find(f"{FOLDER}/{name}.yaml")
-    assert path is not None, "names() lists what find() finds"
-    document = data.document(path)
-    return fill(dict[str, Reference], document.values, place=document.place)

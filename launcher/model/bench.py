@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, Protocol, TypeAlias
 
@@ -14,6 +14,7 @@ from launcher.model.sla import LimitName, Statistic
 from launcher.model.telemetry import Track
 
 Verdict: TypeAlias = Literal["PASS", "FAIL", "CANNOT TELL"]
+WORST_FIRST: tuple[Verdict, ...] = ("FAIL", "CANNOT TELL", "PASS")
 Axis: TypeAlias = Literal["concurrency", "rate"]
 
 
@@ -181,6 +182,11 @@ class Judgement:
     """CANNOT TELL: the reason."""
 
     @property
+    def name(self) -> str:
+        """`ttft_ms mean`."""
+        return f"{self.limit} {self.of}"
+
+    @property
     def margin(self) -> float | None:
         """Room to the bound as a share of it; negative: beyond it."""
         if self.value is None:
@@ -210,7 +216,7 @@ class Measured:
         return "CANNOT TELL" if self.doubts or "CANNOT TELL" in verdicts else "PASS"
 
 
-def worst(measured: Sequence[Measured]) -> Verdict:
+def worst(verdicts: Iterable[Verdict], *, of_none: Verdict = "PASS") -> Verdict:
     """The verdict on all of them: FAIL before CANNOT TELL before PASS."""
-    verdicts = {m.verdict for m in measured}
-    return next((v for v in ("FAIL", "CANNOT TELL") if v in verdicts), "PASS")
+    found = set(verdicts)
+    return next((v for v in WORST_FIRST if v in found), of_none)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal, TypeAlias
@@ -31,6 +32,11 @@ class Finding:
     subject: str
     text: str
     problem: Problem | None = None
+
+
+def failures(problems: Iterable[Problem]) -> Iterator[Finding]:
+    """An error each, on what the Problem is about."""
+    return (Finding(Severity.ERROR, problem.where, problem.what, problem) for problem in problems)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ WIDTH, HEIGHT = 12, 8
 LIMIT = re.compile(r"\$([a-z]\w*)")
 """A limit in the `when` of an alert; `$1` is PromQL's own."""
 SOURCE = {"type": "prometheus", "uid": "dsv32"}
-"""The data source of roles/grafana-files."""
+"""The data source of roles/dashboards."""
 
 
 @dataclass(frozen=True, slots=True)
