@@ -108,9 +108,8 @@ class Sandbox:
         if devices:
             gpu.require(devices)
         with self.locked():
-            place = self._settle(devices)
+            place = self._take(devices)
             base.build(place, mirror=self._mirror, say=self._say)
-            machine.prepare()
             hosts = self._make(place, count, disks or boot.Disks())
             booting = sum(host.init is None for host in hosts)
             if booting:
@@ -128,7 +127,8 @@ class Sandbox:
             cgroups.remove(place.cgroup)
             mounts.unmount_under(place.hosts)
             mounts.unmount_under(place.below)
-            machine.set_back()
+            with machine.held(self._say):
+                machine.set_back()
             self._clear(() if purge else KEPT)
 
     def build_base(self) -> None:
@@ -143,6 +143,15 @@ class Sandbox:
         wait = partial(self._say, "waiting for another sandbox command")
         with lock.held(self.directory / "lock", wait=wait):
             yield
+
+    def _take(self, devices: Path | None) -> Place:
+        """Take what only one sandbox may have, name and subnet, and show others that the machine is used."""
+        with machine.held(self._say):
+            place = self._settle(devices)
+            machine.prepare()
+            cgroups.make(place.cgroup)
+            network.make_bridge(place)
+        return place
 
     def _settle(self, devices: Path | None) -> Place:
         """Choose name, subnet and what hosts stand on, once: it holds until `down`."""
@@ -179,7 +188,6 @@ class Sandbox:
 
     def _make(self, place: Place, count: int, disks: boot.Disks) -> tuple[SandboxHost, ...]:
         """Everything but the boot."""
-        network.make_bridge(place)
         place.gpfs.mkdir(exist_ok=True)
         if not self.hosts():
             shutil.rmtree(place.layer, ignore_errors=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
-from launcher.sandbox import cgroups, programs
+from launcher.sandbox import cgroups, lock, programs
 
 # every systemd takes several inotify instances, every host an entry in the table of neighbours
 LIMITS: Mapping[str, int] = {
@@ -20,7 +21,15 @@ LIMITS: Mapping[str, int] = {
 SYSCTLS = Path("/proc/sys")
 # one for all sandboxes, gone with a reboot, as what it remembers
 MEMORY = Path("/run/dsv32-sandbox.json")
+LOCK = Path("/run/dsv32-sandbox-lock")
 CGROUP_MOUNT = "mounted cgroup"
+
+
+@contextlib.contextmanager
+def held(say: Callable[[str], None]) -> Iterator[None]:
+    """Hold this machine against other sandboxes that come or go; a killed command lets go."""
+    with lock.held(LOCK, wait=partial(say, "waiting for another sandbox")):
+        yield
 
 
 def prepare() -> None:

@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 
 from launcher.cli.app import app
 
+KNOWN = Path(__file__).parents[1] / "known"
+
 
 def run(*words: str) -> str:
     done = CliRunner().invoke(app, ["predict", *words], catch_exceptions=False)
@@ -70,12 +72,12 @@ def test_what_cannot_be_told_is_refused(
         CliRunner().invoke(app, ["predict", *words], catch_exceptions=False)
 
 
-def test_a_model_of_another_shape_is_refused(tmp_path: Path) -> None:
+def test_a_model_of_another_shape_is_refused() -> None:
     from launcher.model.problem import InputError
 
     with pytest.raises(InputError, match="the constants are of 61 of 7168"):
         CliRunner().invoke(
             app,
-            ["predict", "--layout", "current-2p1d", "--model", "wide4", "--data-dir", "tests/known"],
+            ["predict", "--layout", "current-2p1d", "--model", "wide4", "--data-dir", str(KNOWN)],
             catch_exceptions=False,
         )

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -291,6 +292,18 @@ def test_a_lost_keeper_is_repaired(sandbox: Sandbox) -> None:
     os.kill(keeper["pid"], signal.SIGKILL)
     host.start()
     assert answers(host.address)
+
+
+def test_two_that_come_up_at_once_get_two_subnets(other: Sandbox, tmp_path: Path, base_tree: Path) -> None:
+    twin = Sandbox(tmp_path / "twin", name="dsv", base=base_tree)
+    try:
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(lambda made: made.up(1), (other, twin)))
+        assert answers(other.host("h01").address)
+        assert answers(twin.host("h01").address)
+        assert other.place.subnet != twin.place.subnet
+    finally:
+        twin.down(purge=True)
 
 
 def test_refusals_name_the_way_out(sandbox: Sandbox, other: Sandbox, tmp_path: Path, base_tree: Path) -> None:
