@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 # a router finishes what it has begun before it stops
 SYSTEMCTL_WITHIN_S = 960
 APT_WITHIN_S = 1800
+APT = "apt-get -q -y -o DPkg::Lock::Timeout=120 -o Dpkg::Options::=--force-confold"
 ORDER_WITHIN_S = 120
 """Until a guard has obeyed: a process may take 45 s to stop, and GPUs some more until they are free."""
 # `refresh` first: who is to be reached no longer is stopped only after that
@@ -150,7 +151,7 @@ class Ops:
             with open(sysctl_path(key), "w", encoding="utf-8") as setting:
                 setting.write(value)
 
-    def package(self, names: dict[str, str] | list[str], **source: str) -> None:
+    def package(self, names: dict[str, str] | list[str], hold: bool = False, **source: str) -> None:
         import shutil
         import tempfile
 
@@ -160,23 +161,26 @@ class Ops:
         os.makedirs(self.root + "/run/dsv32", exist_ok=True)
         lists = tempfile.mkdtemp(prefix="apt-", dir=self.root + "/run/dsv32")
         try:
-            apt = [
-                "apt-get",
-                "-q",
-                "-y",
-                "-o",
-                "DPkg::Lock::Timeout=120",
-                "-o",
-                "Dpkg::Options::=--force-confold",
-            ]
-            environment = {"DEBIAN_FRONTEND": "noninteractive"}
+            options = []
             if mirror:
-                apt += only_from(mirror, lists)
-                self.runner.must([*apt, "update"], within_s=APT_WITHIN_S, environment=environment)
-            install = [*apt, "--no-install-recommends", "--allow-downgrades", "install", *words]
-            self.runner.must(install, within_s=APT_WITHIN_S, environment=environment)
+                options = only_from(mirror, lists)
+                self._apt(*options, "update")
+            changed = ["--allow-downgrades", "--allow-change-held-packages"]
+            self._apt(*options, "--no-install-recommends", *changed, "install", *words)
         finally:
             shutil.rmtree(lists, ignore_errors=True)
+        if hold:
+            self.hold(list(pinned))
+
+    def hold(self, names: list[str]) -> None:
+        self.runner.must(["apt-mark", "hold", *names], within_s=QUERY_WITHIN_S)
+
+    def purge(self, names: list[str]) -> None:
+        self._apt("--allow-change-held-packages", "purge", *names)
+
+    def _apt(self, *words: str) -> None:
+        told = {"DEBIAN_FRONTEND": "noninteractive"}
+        self.runner.must([*APT.split(), *words], within_s=APT_WITHIN_S, environment=told)
 
     def reboot(self, **_: int) -> None:
         # later, so that this answer still gets there

@@ -18,7 +18,7 @@ from launcher.resolve.monitoring import grafana, rules
 from launcher.resolve.params import Param, read_params
 from launcher.steps import KINDS, unit
 
-PATH_KINDS = frozenset({"absent", "file", "folder", "link"})
+PATH_KINDS = frozenset({"absent", "built", "file", "folder", "link"})
 Values: TypeAlias = Mapping[str, object]
 
 
@@ -257,6 +257,7 @@ def shared_values(wish: Wish, deployment: Deployment | None) -> dict[str, object
         "inventory": wish.inventory,
         "paths": wish.inventory.paths,
         "stack": profile.stack,
+        "platform": profile.platform,
         "hardware": profile.hardware,
         "model": profile.model,
         "engine": profile.engine,

@@ -1,8 +1,8 @@
-"""package: distribution packages, at a version where one is pinned."""
+"""package: distribution packages, at a version where one is pinned, and kept there where they are held."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from launcher.model.facts import Facts, Probe, Unknown
@@ -11,25 +11,29 @@ from launcher.model.plan import Action, Draft, Op
 
 @dataclass(frozen=True, slots=True)
 class Params:
-    """Packages that must be installed."""
+    """Packages that must be installed, in one transaction."""
 
-    names: Mapping[str, str] | tuple[str, ...]
-    """Package → version, empty for any; or just names."""
+    names: Mapping[str, str] | tuple[str, ...] | str
+    """Package → version, empty for any; or a list or words of `package` or `package=version`."""
     mirror: str = ""
     """Folder of packages on the hosts to install from; empty: apt's own sources."""
+    held: bool = False
+    """No upgrade but ours moves them (`apt-mark hold`)."""
 
 
 def probes(want: Params) -> tuple[Probe, ...]:
-    """The installed version of each."""
-    return tuple(Probe("package", (name,)) for name in want.names)
+    """The installed version of each, and whether it is held."""
+    return tuple(Probe("package", (name,)) for name in pins(want.names))
 
 
 def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
-    """One draft that names all packages that are absent or of another version: apt is asked once."""
+    """One draft that names all packages that are absent or of another version: apt is asked once. Another
+    one for those that are only not held."""
     missing: dict[str, str] = {}
+    free: list[str] = []
     before: list[str] = []
     action = Action.CREATE
-    for name, version in _pins(want).items():
+    for name, version in pins(want.names).items():
         have = facts[Probe("package", (name,))]
         found = None if isinstance(have, Unknown) else have["version"]
         if found is None or (version and found != version):
@@ -37,21 +41,30 @@ def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
             before.append(str(have) if isinstance(have, Unknown) else found or "absent")
             if found is not None:
                 action = Action.UPDATE
+        elif want.held and not have.get("held"):
+            free.append(name)
+    return (*_installed(want, missing, before, action), *_held(free))
+
+
+def _installed(
+    want: Params, missing: Mapping[str, str], before: list[str], action: Action
+) -> Iterator[Draft]:
     if not missing:
-        return ()
-    op = Op("package", {"names": missing, "from": want.mirror})
-    return (
-        Draft(
-            action,
-            f"package {', '.join(missing)}",
-            ", ".join(dict.fromkeys(before)),
-            ", ".join(dict.fromkeys(v or "installed" for v in missing.values())),
-            (op,),
-        ),
-    )
+        return
+    op = Op("package", {"names": missing, "from": want.mirror, **({"hold": True} if want.held else {})})
+    after = ", ".join(dict.fromkeys(v or "installed" for v in missing.values()))
+    yield Draft(action, f"package {', '.join(missing)}", ", ".join(dict.fromkeys(before)), after, (op,))
 
 
-def _pins(want: Params) -> Mapping[str, str]:
-    if isinstance(want.names, Mapping):
-        return want.names
-    return dict.fromkeys(want.names, "")
+def _held(free: list[str]) -> Iterator[Draft]:
+    if free:
+        op = Op("hold", {"names": free})
+        yield Draft(Action.UPDATE, f"package {', '.join(free)}", "may be upgraded", "held", (op,))
+
+
+def pins(names: Mapping[str, str] | tuple[str, ...] | str) -> Mapping[str, str]:
+    """Package → version or nothing, however they were written."""
+    if isinstance(names, Mapping):
+        return names
+    words = names.split() if isinstance(names, str) else names
+    return {name: version for name, _, version in (word.partition("=") for word in words)}
