@@ -46,13 +46,18 @@ class Measured:
 def load_checks(names: Sequence[str], *, data_dir: Path | None = None) -> tuple[LoadCheck, ...]:
     """Those of these ids and topics; without a name all but the slow ones. InputError for a name that is
     neither."""
-    known = read_load_checks(Data(roots_of(data_dir)))
+    known = every(data_dir=data_dir)
     words = {word for check in known for word in (check.id, check.topic)}
     for name in names:
         if name not in words:
             what = f"no load check and no topic of them is called `{name}`"
             raise InputError(Problem(what, "--only", do=near(name, sorted(words))))
     return tuple(c for c in known if c.id in names or c.topic in names or not (names or c.slow))
+
+
+def every(*, data_dir: Path | None = None) -> tuple[LoadCheck, ...]:
+    """All there are, slow ones, too."""
+    return read_load_checks(Data(roots_of(data_dir)))
 
 
 def programs_of(checks: Sequence[LoadCheck], *, data_dir: Path | None = None) -> Mapping[str, bytes]:

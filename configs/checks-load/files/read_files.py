@@ -26,7 +26,8 @@ def main(folder):
     begun, until = time.monotonic(), time.monotonic() + SECONDS
     done, buffered = [0] * STREAMS, []
     threads = [
-        threading.Thread(target=read_some, args=(paths, place, until, done, buffered)) for place in range(STREAMS)
+        threading.Thread(target=read_some, args=(paths, place, until, done, buffered))
+        for place in range(STREAMS)
     ]
     for thread in threads:
         thread.start()
