@@ -11,6 +11,8 @@ from launcher.model.rule import Severity
 
 LEAST = 3
 """Figures of which a median says what is usual."""
+MOST_PAIRS = 4
+"""Pairs with nothing in common that are told one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ def findings_of(check: LoadCheck, figures: Sequence[Figure], *, judged: bool) ->
     grades = {n: grade(check, f.value, usual=usual, judged=judged) for n, f in enumerate(figures)}
     slow = {n: word for n, word in grades.items() if word}
     found = []
-    for culprit in culprits([f.ends for f in figures], slow):
+    for culprit in together(culprits([f.ends for f in figures], slow)):
         own = [figures[n] for n in culprit.measured]
         severity: Severity = "error" if "error" in {slow[n] for n in culprit.measured} else "warning"
         what = _told(check, own, usual=usual, judged=judged)
@@ -73,6 +75,17 @@ def culprits(measured: Sequence[tuple[End, ...]], slow: Collection[int]) -> tupl
         found += named
         left -= {place for culprit in named for place in culprit.measured}
     return (*found, *(Culprit(measured[place], (place,)) for place in sorted(left)))
+
+
+def together(found: Sequence[Culprit]) -> tuple[Culprit, ...]:
+    """The same, many pairs with nothing in common as one: a fabric that is bad here and there."""
+    pairs = [c for c in found if len(c.ends) > 1 and len(c.measured) == 1]
+    if len(pairs) <= MOST_PAIRS:
+        return tuple(found)
+    hosts = sorted({end.host for pair in pairs for end in pair.ends})
+    measured = tuple(sorted(place for pair in pairs for place in pair.measured))
+    others = (culprit for culprit in found if culprit not in pairs)
+    return (*others, Culprit(tuple(End(host) for host in hosts), measured))
 
 
 def _told_apart(end: End, places: Sequence[int], measured: Sequence[tuple[End, ...]]) -> bool:

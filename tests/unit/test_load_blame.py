@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.checks.blame import culprits, findings_of
+from launcher.checks.blame import culprits, findings_of, together
 from launcher.checks.figures import Told, figures_of
 from launcher.checks.loadkept import compare, document, kept, read_back
 from launcher.checks.rounds import rounds_of, tournament
@@ -79,6 +79,17 @@ def test_what_figures_do_not_tell_apart_is_named_as_a_whole() -> None:
     two = fleet(2)
     assert [c.ends for c in culprits(two, [1])] == [two[1]]
     assert culprits(measured, []) == ()
+
+
+def test_many_pairs_with_nothing_in_common_are_told_as_one() -> None:
+    measured = fleet(5)
+    slow = [0, 4, 8, 9, 17, 19]
+    single = culprits(measured, slow)
+    assert [c.measured for c in single] == [(place,) for place in slow]
+    assert together(single[:4]) == single[:4]
+    (one,) = together(single)
+    assert one.measured == tuple(slow)
+    assert one.ends == tuple(sorted({End(end.host) for place in slow for end in measured[place]}))
 
 
 def figures(check: LoadCheck, values: dict[str, float | None]) -> list[Figure]:
