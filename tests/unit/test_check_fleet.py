@@ -86,7 +86,7 @@ def healthy(host: str, probe: Probe, *, running: bool) -> Any:
         case Probe("files", (pattern, _)):
             return healthy_host.files(pattern, number)
         case Probe("unit", (name,)):
-            return healthy_host.unit_answer("active" if running or "dsv32" not in name else "inactive")
+            return healthy_host.unit_answer(name, "active" if running or "dsv32" not in name else "inactive")
         case Probe("package", (name,)):
             return {"version": "50.0-2ubuntu0.2" if name == "libibverbs1" else None}
         case Probe("disk", (path,)):
