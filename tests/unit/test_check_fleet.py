@@ -162,7 +162,7 @@ FAULTS: Mapping[str, Mapping[str, Change]] = {
     "gpu09": {"files /proc/driver/nvidia/params": everywhere("MemOPs: 1", "MemOPs: 0")},
     "gpu10": {"command ip -o link": text("9000", "1500"), "reach": cut_to("gpu11")},
     "gpu13": {GPU_LOG: lambda a: {**a, "stdout": XID}},
-    "gpu14": {"command stat": lambda a: {**a, "exit": None, "stdout": ""}},
+    "gpu14": {"command stat -f": lambda a: {**a, "exit": None, "stdout": ""}},
     "gpu15": {"listen": lambda a: [*a, {"port": 8000, "address": "0.0.0.0", "unit": "jupyter.service"}]},
 }
 """With the clock of gpu16, twelve hosts and pairs with a fault each; gpu10 has its fault in two answers."""
