@@ -40,6 +40,7 @@ class StepFile:
     kind: str
     each: Each = "host"
     restart_on: tuple[str, ...] = field(default=())
+    stays: bool = False
 
 
 def read_roles(
@@ -137,6 +138,7 @@ def _read_step(document: Document, location: Location, value: Value) -> RoleStep
         restart_on=head.restart_on,
         params=params,
         source=where,
+        stays=head.stays,
     )
 
 

@@ -144,8 +144,11 @@ class Ops:
         if words != ["usermod"]:
             self.runner.must([*words, name], within_s=QUERY_WITHIN_S)
 
-    def sysctl(self, file: str, key: str, value: str) -> None:
+    def sysctl(self, file: str, key: str, value: str | None) -> None:
         kept = [x for x in text_of(file).splitlines() if x.partition("=")[0].strip() != key]
+        if value is None:
+            self.put(file, "\n".join([*kept, ""]).encode()) if kept else forget(file)
+            return
         self.put(file, "\n".join([*kept, f"{key} = {value}", ""]).encode())
         if os.access(sysctl_path(key), os.W_OK):
             with open(sysctl_path(key), "w", encoding="utf-8") as setting:
@@ -161,9 +164,8 @@ class Ops:
         os.makedirs(self.root + "/run/dsv32", exist_ok=True)
         lists = tempfile.mkdtemp(prefix="apt-", dir=self.root + "/run/dsv32")
         try:
-            options = []
+            options = only_from(mirror, lists) if mirror else []
             if mirror:
-                options = only_from(mirror, lists)
                 self._apt(*options, "update")
             changed = ["--allow-downgrades", "--allow-change-held-packages"]
             self._apt(*options, "--no-install-recommends", *changed, "install", *words)
@@ -172,11 +174,11 @@ class Ops:
         if hold:
             self.hold(list(pinned))
 
-    def hold(self, names: list[str]) -> None:
-        self.runner.must(["apt-mark", "hold", *names], within_s=QUERY_WITHIN_S)
+    def hold(self, names: list[str], free: bool = False) -> None:
+        self.runner.must(["apt-mark", "unhold" if free else "hold", *names], within_s=QUERY_WITHIN_S)
 
-    def purge(self, names: list[str]) -> None:
-        self._apt("--allow-change-held-packages", "purge", *names)
+    def purge(self, names: list[str], needless: bool = False) -> None:
+        self._apt("--allow-change-held-packages", "autopurge" if needless else "purge", *names)
 
     def _apt(self, *words: str) -> None:
         told = {"DEBIAN_FRONTEND": "noninteractive"}

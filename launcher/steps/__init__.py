@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeAlias
 
 from launcher.model.facts import Facts, Probe
 from launcher.model.plan import Draft
@@ -55,3 +55,17 @@ KINDS: Mapping[str, Kind] = {
     "venv": venv,
     "weights": weights,
 }
+Undone: TypeAlias = Callable[[Any, Facts], tuple[Draft, ...]]
+"""What takes a step's work away again; () where nothing of it is there."""
+UNDONE: Mapping[str, Undone] = {
+    "boot": boot.undone,
+    "built": built.undone,
+    "file": file.undone,
+    "link": link.undone,
+    "package": package.undone,
+    "sysctl": sysctl.undone,
+    "turns": turns.undone,
+    "unit": unit.undone,
+}
+"""The others leave what they made: data of ours (folders, environments, weights), accounts that files may
+belong to, and what they took away from a host, which nobody knows any more."""

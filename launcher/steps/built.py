@@ -41,7 +41,7 @@ def probes(want: Params) -> tuple[Probe, ...]:
 
 def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
     """CREATE or UPDATE of the file, which builds anew; or that alone, after a run that was killed between."""
-    build = Op("command", {"words": list(want.by), "environment": {}, "within_s": want.within_s})
+    build = _build(want)
     written = file.changes(_file(want), facts)
     if written:
         return tuple(replace(draft, ops=(*draft.ops, build)) for draft in written)
@@ -50,6 +50,16 @@ def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
         return ()
     before = str(have) if isinstance(have, Unknown) else f"older than {want.path}"
     return (Draft(Action.UPDATE, want.into, before, "built of it", (build,)),)
+
+
+def undone(want: Params, facts: Facts) -> tuple[Draft, ...]:
+    """A REMOVE of the file; the product is built without it."""
+    removed = file.undone(_file(want), facts)
+    return tuple(replace(draft, ops=(*draft.ops, _build(want))) for draft in removed)
+
+
+def _build(want: Params) -> Op:
+    return Op("command", {"words": list(want.by), "environment": {}, "within_s": want.within_s})
 
 
 def _file(want: Params) -> file.Params:

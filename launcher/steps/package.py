@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.plan import Action, Draft, Op
@@ -60,6 +61,35 @@ def _held(free: list[str]) -> Iterator[Draft]:
     if free:
         op = Op("hold", {"names": free})
         yield Draft(Action.UPDATE, f"package {', '.join(free)}", "may be upgraded", "held", (op,))
+
+
+def undone(want: Params, facts: Facts) -> tuple[Draft, ...]:
+    """One REMOVE of all that are there, with what only they needed."""
+    found = {n: have for n, have in _found(want, facts).items() if have}
+    if not found:
+        return ()
+    op = Op("purge", {"names": list(found), "needless": True})
+    before = ", ".join(dict.fromkeys(found.values()))
+    return (Draft(Action.REMOVE, f"package {', '.join(found)}", before, "absent", (op,)),)
+
+
+def freed(want: Params, facts: Facts) -> tuple[Draft, ...]:
+    """One UPDATE of all that are held: they stay, and others may upgrade them again."""
+    held = [name for name in pins(want.names) if _is_held(facts[Probe("package", (name,))])]
+    if not held:
+        return ()
+    op = Op("hold", {"names": held, "free": True})
+    return (Draft(Action.UPDATE, f"package {', '.join(held)}", "held", "may be upgraded", (op,)),)
+
+
+def _found(want: Params, facts: Facts) -> Mapping[str, str | None]:
+    """Package → its version, or why that is not known; None where it is not installed."""
+    answers = {name: facts[Probe("package", (name,))] for name in pins(want.names)}
+    return {n: str(a) if isinstance(a, Unknown) else a["version"] for n, a in answers.items()}
+
+
+def _is_held(have: Any) -> bool:
+    return not isinstance(have, Unknown) and bool(have.get("held"))
 
 
 def pins(names: Mapping[str, str] | tuple[str, ...] | str) -> Mapping[str, str]:

@@ -158,3 +158,27 @@ def test_ten_drifts_are_found_named_and_healed(bare: OnPlatform) -> None:
     assert host.init != drifted
     assert bare.steps() == {}
     assert not bare.wrong() & set(FOUND)
+
+
+def test_all_roles_taken_away_leave_what_others_may_need(bare: OnPlatform) -> None:
+    """Refused under what serves, and where a role that stays needs one of them; then the host is bare again."""
+    host = bare.host("h01")
+    needed = bare.asked("remove", "doca-ofed", "--yes")
+    assert needed.code == 2
+    assert "role nvidia-driver needs doca-ofed" in needed.problems[0]["what"]
+    serving = bare.asked("remove", "all", "--yes")
+    assert serving.code == 6
+    assert serving.problems[0]["do"] == "dsv32-launch down stub.yaml --limit h01"
+    assert bare.asked("down", "--yes").code == 0
+
+    booted = host.init
+    gone = bare.asked("remove", "all", "--yes", "-m", "the host goes back")
+    assert gone.code == 0, gone.stdout + gone.stderr
+    assert host.init != booted
+    assert bare.asked("remove", "all", "--yes").changes == []
+    assert [step for step, action in bare.steps().items() if action == "REBOOT"] == BOOTS
+    installed = said(host, "dpkg-query -Wf '${db:Status-Abbrev} ${Package}\\n'")
+    assert "ii  chrony" in installed
+    assert "nvidia" not in installed
+    assert said(host, "apt-mark showhold") == ""
+    assert said(host, "ls /etc/systemd/system/dsv32-* /etc/modprobe.d/dsv32* 2>/dev/null") == ""
