@@ -67,8 +67,14 @@ def choose(view, patient=False):
             return ORIGIN, first(own, 0)
     at = view.alive.index(view.me)
     behind = len(view.alive) - at
-    # whoever sends me least; of equal ones the next in the row, which is another one for each host
-    for name in sorted(peers, key=lambda n: (view.busy[n], (view.alive.index(n) + behind) % len(view.alive))):
+    # whoever sends me least; of equal ones a reader, for whose link all wait, then the next in the row,
+    # which is another one for each host
+
+    def turn(name):
+        place = (view.alive.index(name) + behind) % len(view.alive)
+        return view.busy[name], name not in view.readers, place
+
+    for name in sorted(peers, key=turn):
         there = view.need & view.have[name]
         if homes and name in view.readers and not patient:
             read = share(view.total, len(view.readers), view.readers.index(name))
