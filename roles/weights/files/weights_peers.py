@@ -24,6 +24,9 @@ POLL_S = 0.5  # between questions of what a peer has; each block that comes tell
 PATIENCE_S = 5  # without a block, before a host asks those whom it otherwise spares
 STALLED_S = 30  # in one read of the shared file system, before others read in its place
 LINGER_S = 30  # for peers that still miss blocks and ask for none
+SENDS = (
+    4  # blocks that leave a host at once: one after the other they are whole sooner, and queues stay short
+)
 CHUNK = 1 << 20  # bytes sent before others have their turn at a limited rate
 ORIGIN = ""
 
@@ -179,6 +182,7 @@ class Fleet:
         self.me, self.places = told["host"], told["peers"]
         self.key_place, self.digest = key_place, digest
         self.most_readers = told["readers"] or max(len(self.places), 1)
+        self.sends = threading.Semaphore(SENDS)
         self.sending = Pace(told["send_mib_s"] << 20)
         self.reading = Pace((told["read_mib_s"] << 20) / self.most_readers)
         self.peers = {n: Peer(n, p) for n, p in self.places.items() if n != self.me and key_place}
@@ -287,7 +291,7 @@ class Fleet:
         send_line(sock, {**state, "size": block.size if block else 0})
         if block:
             self.asked_s = time.monotonic()
-            with open(store.folder / block.name, "rb") as file:
+            with self.sends, open(store.folder / block.name, "rb") as file:
                 for offset in range(block.offset, block.offset + block.size, CHUNK):
                     count = min(CHUNK, block.offset + block.size - offset)
                     self.sending.wait(count)
