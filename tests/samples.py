@@ -11,7 +11,15 @@ from launcher.model.wish import Wish
 ROOT = Path(__file__).parents[1]
 CURRENT = {"stack: article-0.14": "stack: current", "layout: article-2p1d": "layout: current-2p1d"}
 """What the comment in prod-2p1d.yaml says to write for vLLM 0.33."""
-SAMPLES = ("sandbox", "sandbox-dp2", "sandbox-single", "prod-min", "prod-2p1d", "prod-2p1d-current")
+SAMPLES = (
+    "sandbox",
+    "sandbox-dp2",
+    "sandbox-2p1d",
+    "sandbox-single",
+    "prod-min",
+    "prod-2p1d",
+    "prod-2p1d-current",
+)
 
 
 def sample(name: str, folder: Path) -> Wish:
@@ -22,7 +30,7 @@ def sample(name: str, folder: Path) -> Wish:
         assert old in text
         text = text.replace(old, new)
     config = folder / "ssh_config"
-    config.write_text("".join(f"Host h{i:02}\n  HostName 10.77.0.{10 + i}\n" for i in range(1, 4)))
+    config.write_text("".join(f"Host h{i:02}\n  HostName 10.77.0.{10 + i}\n" for i in range(1, 8)))
     (folder / "inventories").mkdir(exist_ok=True)
     (folder / "inventories" / f"{file}.yaml").write_text(
         text.replace("/var/tmp/dsv32-sandbox/ssh_config", str(config))

@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 
@@ -44,6 +45,7 @@ def measure(spec: dict[str, Any]) -> dict[str, Any]:
     """The run that counts. Lines of the client say when it begins and ends."""
     before: dict[str, str] = {}
     marks = []
+    looks = Looks(spec)
     process = subprocess.Popen(spec["words"], stdout=subprocess.PIPE, universal_newlines=True)
     assert process.stdout
     for line in process.stdout:
@@ -51,13 +53,56 @@ def measure(spec: dict[str, Any]) -> dict[str, Any]:
         sys.stdout.flush()
         if spec["begins"] in line:
             marks.append(cpu(process.pid))
-            before = pages(spec)
+            before = pages(spec["pages"], spec["counters"])
+            looks.begin()
             progress("measuring")
         elif spec["ends"] in line:
             marks.append(cpu(process.pid))
+            looks.end()
     status = process.wait()
+    looks.end()
     time.sleep(spec["settle_s"])
-    return {"status": status, "cpu_percent": percent(marks), "before": before, "after": pages(spec)}
+    after = pages(spec["pages"], spec["counters"])
+    return {
+        "status": status,
+        "cpu_percent": percent(marks),
+        "before": before,
+        "after": after,
+        "looks": looks.taken,
+    }
+
+
+class Looks:
+    """What exporters tell while the client measures: at its begin, every few seconds, and at its end."""
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self.taken: list[tuple[float, dict[str, str]]] = []
+        self._pages, self._names = spec["exporters"], spec["series"]
+        self._every_s, self._most = spec["every_s"], spec["most_looks"]
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def begin(self) -> None:
+        """From now on."""
+        if self._pages:
+            self._thread.start()
+
+    def end(self) -> None:
+        """Until now, the last look included."""
+        self._ended.set()
+        if self._thread.ident:
+            self._thread.join()
+
+    def _look(self) -> None:
+        more = True
+        while more:
+            more = not self._ended.is_set()
+            self.taken.append((time.time(), pages(self._pages, self._names)))
+            if len(self.taken) > self._most:
+                self.taken = self.taken[::2]
+                self._every_s *= 2
+            if more:
+                self._ended.wait(self._every_s)
 
 
 def percent(marks: list[tuple[float, float]]) -> float:
@@ -75,10 +120,10 @@ def cpu(pid: int) -> tuple[float, float]:
     return time.monotonic(), (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def pages(spec: dict[str, Any]) -> dict[str, str]:
+def pages(urls: list[str], names: list[str]) -> dict[str, str]:
     """Each address's metrics, the lines that are wanted; an address that does not answer is left out."""
-    found, wanted = {}, tuple(spec["counters"])
-    for url in spec["pages"]:
+    found, wanted = {}, tuple(names)
+    for url in urls:
         try:
             with urllib.request.urlopen(url, timeout=PAGE_WITHIN_S) as answer:
                 lines = answer.read().decode("utf-8", "replace").splitlines()

@@ -21,6 +21,12 @@ tok/s: tokens of all completed requests over the time from the first request to 
       answers together unless it says otherwise, tokens of an answer counted by the client's tokenizer.
 in flight: requests under way on average: completed a second times mean E2E.
 goodput: requests a second that keep every limit of the service level which one request can keep.
+tok/s of a user: 1000 / mean TPOT. tok/s over: tokens a second by GPU or instance of a pool, which it names.
+done: requests that were answered, of those sent. req/s: these over the same time as tok/s.
+Of the engines' own counters, over a run: cached: share of prompt tokens that prefix caches answered; MTP:
+      share of drafted tokens that were kept; preempted: times that a request lost its KV; queue, prefill,
+      decode: mean of a request; KV transfer: mean of a transfer, as the side that reads tells it.
+before, mean, most, after: of the looks at an exporter.
 n: requests that were answered, run by run. ±: half of what lies between the runs' lowest and highest figure.
 Means and percentiles are those of `vllm bench serve`, a run's own; of several runs the lower median is held
 against the limit, and all runs must agree."""

@@ -24,6 +24,7 @@ from launcher.cli import (
     look,
     operate,
     profiling,
+    reporting,
     restarting,
     revising,
     runbooks,
@@ -90,7 +91,14 @@ def common(
 
 PANELS: Mapping[str, tuple[Callable[..., None], ...]] = {
     EVERY_DAY: (operate.plan, operate.up, look.status, diagnosing.diagnose, look.logs, operate.down),
-    MEASURE: (benching.bench, tuning.tune, profiling.profile, comparing.compare, comparing.gate),
+    MEASURE: (
+        benching.bench,
+        reporting.report,
+        comparing.compare,
+        comparing.gate,
+        tuning.tune,
+        profiling.profile,
+    ),
     SERVING: (
         restarting.restart,
         drain.drain,

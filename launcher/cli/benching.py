@@ -89,7 +89,7 @@ def bench(
     from launcher.flows import bench as flow
     from launcher.flows.bench_run import Record
     from launcher.flows.drained import respecting
-    from launcher.load.bench import read_method
+    from launcher.load.bench import read_method, read_telemetry
     from launcher.load.data import Data, roots_of
 
     view, data = choose(json_lines=json_lines), Data(roots_of(data_dir))
@@ -108,7 +108,7 @@ def bench(
         with connected(wanted, run_id=run.id, why=why) as fleet:
             interrupt = Interrupt(run.left)
             here = respecting(fleet, wanted)
-            more = {"seed": seed, "repeats": repeat, "salt": run.id}
+            more = {"seed": seed, "repeats": repeat, "salt": run.id, "telemetry": read_telemetry(data)}
             made = flow.bench_of(here, asked, level, method, target=target or asked.target, **more)
             fleet.lock([made.target.host])
             flow.refuse_silent(fleet, made)

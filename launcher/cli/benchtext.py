@@ -7,6 +7,7 @@ from typing import Any
 
 from launcher.bench.measure import DEFINITIONS, accepted, cached, in_flight, queue_s, rates, time_ms
 from launcher.bench.search import Answer
+from launcher.bench.told import judged_line, verdict_line
 from launcher.cli.words import columns
 from launcher.flows.bench import Searched
 from launcher.flows.bench_run import Bench
@@ -159,34 +160,15 @@ def _counted(measured: Sequence[Measured]) -> Iterator[tuple[str, ...]]:
 
 
 def _of_point(bench: Bench, measured: Measured) -> Iterator[str]:
-    yield f"{measured.point}, {measured.point.prompts} prompts: {_verdict(bench, measured)}"
+    yield f"{measured.point}, {measured.point.prompts} prompts: {verdict_line(measured, bench.sla)}"
     for judged in measured.judgements:
-        yield f"  {judged.verdict:<11}  {_judged(judged)}"
+        yield f"  {judged.verdict:<11}  {judged_line(judged)}"
     for doubt in measured.doubts:
         yield f"  doubt        {doubt}"
     for note in measured.notes:
         yield f"  note         {note}"
     for result in measured.results:
         yield from _of_result(result, bench.target)
-
-
-def _verdict(bench: Bench, measured: Measured) -> str:
-    if bench.sla:
-        return f"{measured.verdict} ({bench.sla.name})"
-    return "CANNOT TELL" if measured.doubts else "no service level to hold it against"
-
-
-def _judged(judged: Judgement) -> str:
-    limit = f"{judged.limit} {judged.of}"
-    sign = "≤" if judged.at_most else "≥"
-    if judged.value is None or judged.margin is None:
-        return f"{limit} {sign} {judged.bound:g}: {judged.why}"
-    held = f"{limit} {judged.value:.2f} {sign} {judged.bound:g}" if judged.verdict == "PASS" else ""
-    line = held or f"{limit} {judged.value:.2f}, limit {sign} {judged.bound:g}"
-    samples = " + ".join(map(str, judged.samples))
-    spread = f", ±{judged.spread:.2f}" if len(judged.samples) > 1 else ""
-    why = f": {judged.why}" if judged.why else ""
-    return f"{line}, margin {judged.margin:+.1%} (n = {samples}{spread}){why}"
 
 
 def _of_result(result: Result, target: Target) -> Iterator[str]:
@@ -208,6 +190,6 @@ def _next_up(answer: Answer, searched: Searched) -> str:
         if next_up.value == (m.point.rate if searched.axis == "rate" else m.point.concurrency)
         and m.verdict != "PASS"
     )
-    reasons = [_judged(j) for j in of.judgements if j.verdict == "FAIL"] or list(of.doubts)
-    reasons = reasons or [_judged(j) for j in of.judgements if j.verdict == "CANNOT TELL"]
+    reasons = [judged_line(j) for j in of.judgements if j.verdict == "FAIL"] or list(of.doubts)
+    reasons = reasons or [judged_line(j) for j in of.judgements if j.verdict == "CANNOT TELL"]
     return f"{next_up.value:g}: {next_up.verdict}, {'; '.join(reasons)}"

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from launcher.cli.options import DataDir, InventoryOption, JsonLines, Why, Yes
 from launcher.model.deployment import Drained
-from launcher.model.problem import Exit, InputError, Problem
-
-if TYPE_CHECKING:
-    from launcher.cli.output import View
-    from launcher.cli.running import Running
-    from launcher.model.finding import Finding
-    from launcher.model.plan import Plan
-    from launcher.model.wish import Wanted
+from launcher.model.problem import InputError, Problem
 
 Target = Annotated[str, typer.Argument(metavar="INSTANCE", help="An instance, as `status` shows it.")]
 
@@ -38,11 +30,10 @@ def drain(
     json_lines: JsonLines = False,
 ) -> None:
     """Keep requests from an instance until `undrain`, and wait until it has none. No request fails."""
-    from launcher.cli.context import connected, deployment_of, read_wanted
-    from launcher.cli.interrupt import Interrupt
+    from launcher.cli.changing import changing
+    from launcher.cli.context import deployment_of, read_wanted
     from launcher.cli.operate import approval_possible
     from launcher.cli.output import choose
-    from launcher.cli.running import Running
     from launcher.flows import drain as flow
     from launcher.flows.targets import routing
     from launcher.record import person
@@ -55,26 +46,16 @@ def drain(
     instance = flow.instance_of(deployment_of(wanted), target)
     when = datetime.now(timezone.utc).isoformat(timespec="seconds")
     entry = Drained(target, person(os.environ), when, why.strip())
-    with Running(wanted.wish, view, flow="drain", why=why) as run:
-        interrupt = Interrupt(run.left)
-        with connected(wanted, run_id=run.id, why=why, lock=routing(wanted.deployment)) as fleet:
-            drained = flow.drained_too(fleet, wanted, entry, below_minimum=below_minimum)
-            here = flow.of_routers(wanted, drained)
-            approve = approval(run, view, here, yes=yes, begin=interrupt.changes_begin)
-            outcome = flow.switch(fleet, here, approve, run.listen, interrupted=interrupt)
-            findings: tuple[Finding, ...] = ()
-            if outcome and not outcome.problems:
-                findings = (
-                    flow.await_idle(
-                        fleet, here, instance, run.listen, within_s=within_s, interrupted=interrupt
-                    ),
-                )
-        problems = (*(outcome.problems if outcome else ()), *(f.problem for f in findings if f.problem))
-        code = Exit.HOSTS_FAILED if problems else Exit.DONE
-        run.ended(code, problems)
-    view.findings(findings)
-    view.problems(problems)
-    raise typer.Exit(code)
+    lock = routing(wanted.deployment)
+    with changing(wanted, view, flow="drain", why=why, lock=lock, yes=yes) as work:
+        drained = flow.drained_too(work.fleet, wanted, entry, below_minimum=below_minimum)
+        here, run = flow.of_routers(wanted, drained), work.run()
+        outcome = flow.switch(work.fleet, here, work.approval(here), run)
+        if outcome and outcome.problems:
+            work.ended(failed=outcome.problems)
+        elif outcome:
+            work.ended([flow.await_idle(work.fleet, here, instance, run, within_s=within_s)])
+    raise typer.Exit(work.code)
 
 
 def undrain(
@@ -86,11 +67,10 @@ def undrain(
     json_lines: JsonLines = False,
 ) -> None:
     """Send requests to a drained instance again."""
-    from launcher.cli.context import connected, deployment_of, read_wanted
-    from launcher.cli.interrupt import Interrupt
+    from launcher.cli.changing import changing
+    from launcher.cli.context import deployment_of, read_wanted
     from launcher.cli.operate import approval_possible
     from launcher.cli.output import choose
-    from launcher.cli.running import Running
     from launcher.flows import drain as flow
     from launcher.flows.drained import drained_on
     from launcher.flows.targets import routing
@@ -99,32 +79,10 @@ def undrain(
     view = choose(json_lines=json_lines)
     wanted = read_wanted(inventory, data_dir)
     flow.instance_of(deployment_of(wanted), target)
-    with Running(wanted.wish, view, flow="undrain", why=why) as run:
-        interrupt = Interrupt(run.left)
-        with connected(wanted, run_id=run.id, why=why, lock=routing(wanted.deployment)) as fleet:
-            drained = tuple(d for d in drained_on(fleet, wanted) if d.instance != target)
-            here = flow.of_routers(wanted, drained)
-            approve = approval(run, view, here, yes=yes, begin=interrupt.changes_begin)
-            outcome = flow.switch(fleet, here, approve, run.listen, interrupted=interrupt)
-        problems = outcome.problems if outcome else ()
-        code = Exit.HOSTS_FAILED if problems else Exit.DONE
-        run.ended(code, problems)
-    view.problems(problems)
-    raise typer.Exit(code)
-
-
-def approval(
-    run: Running, view: View, wanted: Wanted, *, yes: bool, begin: Callable[[], None]
-) -> Callable[[Plan], bool]:
-    """Shows the plan, asks where nobody has said yes yet, and keeps what was approved."""
-    from launcher.cli.operate import asked, drained_lines, title
-
-    def approve(planned: Plan) -> bool:
-        view.plan(planned, title=title(wanted), remark=drained_lines(wanted))
-        if planned and not (yes or asked("Apply?")):
-            return False
-        run.plan(planned)
-        begin()
-        return True
-
-    return approve
+    lock = routing(wanted.deployment)
+    with changing(wanted, view, flow="undrain", why=why, lock=lock, yes=yes) as work:
+        drained = tuple(d for d in drained_on(work.fleet, wanted) if d.instance != target)
+        here = flow.of_routers(wanted, drained)
+        outcome = flow.switch(work.fleet, here, work.approval(here), work.run())
+        work.ended(failed=outcome.problems if outcome else ())
+    raise typer.Exit(work.code)

@@ -1,8 +1,9 @@
-"""What `up` begins nothing with: errors of checks, unless somebody says that they are meant, and why."""
+"""What runs begin nothing with: red checks, unless somebody says that they are meant, and why."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -42,11 +43,35 @@ def refused_remark(red: Collection[CheckFinding]) -> str:
     return f"up would refuse, see dsv32-launch check --only ID: {words}" if red else ""
 
 
-def despite_of(words: str, why: str, data_dir: Path | None) -> frozenset[str]:
-    """The ids of `--despite`. InputError for one that there is not, and without a reason."""
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What a run asks before it changes anything."""
+
+    meant: frozenset[str]
+    """Ids of checks that may be red."""
+    data_dir: Path | None
+
+    def ask(self, fleet: Hands, wanted: Wanted, planned: Plan, listener: Listener) -> None:
+        """`refuse` what is red on hosts of the plan. Nobody is asked where nothing is to change."""
+        if planned:
+            self.refuse(red_hosts(fleet, wanted, planned, self.data_dir), listener)
+
+    def refuse(self, red: Collection[CheckFinding], listener: Listener) -> None:
+        """LauncherError with what is red and not meant; what is meant is written down as an event."""
+        from launcher.cli.checktext import refusals, what_of
+
+        if refused := tuple(f for f in red if f.check.id not in self.meant):
+            raise LauncherError(*refusals(refused))
+        for f in red:
+            data = {"check": f.check.id, "hosts": f.hosts, "owner": f.check.owner}
+            listener(Event("despite", what_of(f), subject=f.check.id, data=data))
+
+
+def gate_of(words: str, why: str, data_dir: Path | None) -> Gate:
+    """By the ids of `--despite`. InputError for one that there is not, and without a reason."""
     ids = frozenset(word.strip() for word in words.split(",") if word.strip())
     if not ids:
-        return ids
+        return Gate(ids, data_dir)
     from launcher.flows.check import all_checks
     from launcher.load.schema import near
 
@@ -59,16 +84,4 @@ def despite_of(words: str, why: str, data_dir: Path | None) -> frozenset[str]:
         problems.append(Problem("--despite without a reason", "--despite", do='say why: -m "..."'))
     if problems:
         raise InputError(*problems)
-    return ids
-
-
-def begin_despite(red: Collection[CheckFinding], meant: Collection[str], listener: Listener) -> None:
-    """LauncherError with what is red and not meant; what is meant is written down as an event."""
-    from launcher.cli.checktext import refusals, what_of
-
-    refused = tuple(f for f in red if f.check.id not in meant)
-    if refused:
-        raise LauncherError(*refusals(refused))
-    for f in red:
-        data = {"check": f.check.id, "hosts": f.hosts, "owner": f.check.owner}
-        listener(Event("despite", what_of(f), subject=f.check.id, data=data))
+    return Gate(ids, data_dir)

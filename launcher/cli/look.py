@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 def status(
     inventory: InventoryArgument = None,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Look again every few seconds.")] = False,
+    watch: Annotated[
+        bool,
+        typer.Option("--watch", "-w", help="Look again every few seconds, and count tokens in between."),
+    ] = False,
     every_s: Annotated[
         float, typer.Option("--every", metavar="S", min=0.1, max=3600, help="Seconds between two looks.")
     ] = 5.0,
@@ -42,9 +45,10 @@ def status(
     view = choose(json_lines=json_lines)
     wanted = read_wanted(inventory, data_dir)
     deployment_of(wanted)
+    now: flow.Status | None = None
     with connected(wanted) as fleet:
         while True:
-            now = flow.status(fleet, wanted, deployment_of(as_it_is(fleet, wanted)))
+            now = flow.status(fleet, wanted, deployment_of(as_it_is(fleet, wanted)), before=now)
             view.status(now)
             if not watch:
                 break

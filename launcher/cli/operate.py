@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -10,20 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from launcher.cli.gate import Despite, begin_despite, despite_of, red_hosts, refused_remark
-from launcher.cli.options import DataDir, InventoryArgument, JsonLines, Limit, Verbose, Why, Yes
+from launcher.cli.gate import Despite, gate_of, red_hosts, refused_remark
+from launcher.cli.options import BelowMinimum, DataDir, InventoryArgument, JsonLines, Limit, Verbose, Why, Yes
 from launcher.model.problem import Exit, InputError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from launcher.cli.output import View
-    from launcher.cli.running import Running
     from launcher.flows.targets import Limit as Limited
     from launcher.model.plan import Plan
-    from launcher.model.revision import Entry
     from launcher.model.wish import Wanted
-    from launcher.remote.fleet import Fleet
 
 
 def plan(
@@ -89,6 +83,10 @@ def up(
     ] = None,
     limit: Limit = "",
     despite: Despite = "",
+    no_reboot: Annotated[
+        bool, typer.Option("--no-reboot", help="Boot no host anew; say which ones wait for it.")
+    ] = False,
+    below_minimum: BelowMinimum = False,
     why: Why = "",
     yes: Yes = False,
     data_dir: DataDir = None,
@@ -96,23 +94,23 @@ def up(
     verbose: Verbose = 0,
 ) -> None:
     """Bring the fleet to what the inventory says, stage by stage, and prove that it serves."""
-    from launcher.cli.context import connected, reached
+    from launcher.cli.context import reached
 
     approval_possible(yes=yes or bool(saved))
-    meant = despite_of(despite, why, data_dir)
+    gate = gate_of(despite, why, data_dir)
     saved_plan = read_plan(saved) if saved else None
-    with reached(inventory, data_dir, ahead=not limit) as (wanted, connections):
-        from launcher.cli.interrupt import Interrupt
+    with reached(inventory, data_dir, ahead=not limit) as (wanted, over):
+        from launcher.cli.changing import changing
         from launcher.cli.output import choose
-        from launcher.cli.running import Running
         from launcher.execute.saved import refuse_if_moved
         from launcher.flows import up as flow
         from launcher.flows.drained import respecting
 
         view = choose(json_lines=json_lines, verbose=verbose)
         limited = limit_of(wanted, limit, view)
-        with Running(wanted.wish, view, flow="up", why=why) as run:
-            interrupt = Interrupt(run.left)
+        agreed, lock = yes or bool(saved), limited.hosts
+        with changing(wanted, view, flow="up", why=why, lock=lock, yes=agreed, over=over) as work:
+            wanted = respecting(work.fleet, wanted)
 
             def approve(planned: Plan) -> bool:
                 remark = remark_of(wanted, data_dir) if planned else ""
@@ -120,36 +118,18 @@ def up(
                 view.plan(planned, title=title(wanted), remark=told)
                 if saved_plan is not None:
                     refuse_if_moved(saved_plan, planned, path=str(saved))
-                if planned:
-                    begin_despite(red_hosts(fleet, wanted, planned, data_dir), meant, run.listen)
-                if planned and not (yes or saved) and not asked("Apply?"):
-                    return False
-                run.plan(planned)
-                interrupt.changes_begin()
-                return True
+                gate.ask(work.fleet, wanted, planned, work.running.listen)
+                return work.approved(planned, ask=bool(planned))
 
-            with connected(wanted, over=connections, run_id=run.id, why=why, lock=limited.hosts) as fleet:
-                wanted = respecting(fleet, wanted)
-                kept = keeper(fleet, wanted, run)
-                result = flow.up(fleet, wanted, limited, approve, run.told(interrupt), kept)
-            run.ended(result.exit_code, result.problems)
-    view.findings(result.findings)
-    view.problems(result.problems)
+            boots = flow.Boots(reboots=not no_reboot, below_minimum=below_minimum)
+            result = flow.up(
+                work.fleet, wanted, limited, approve, work.run(), work.keeper(wanted), boots=boots
+            )
+            work.ended(result.findings, result.failed)
     if result.outcome:
         view.say(f"{result.outcome.done} of {result.outcome.planned} changes made")
         view.say(f"next: {result.outcome.next_command}" + (f" --data-dir {data_dir}" if data_dir else ""))
-    raise typer.Exit(result.exit_code)
-
-
-def keeper(fleet: Fleet, wanted: Wanted, run: Running) -> Callable[[Entry], Wanted]:
-    """Reads what was wanted before, into the run's folder."""
-    from launcher.flows.revisions import wanted_of
-
-    def kept(entry: Entry) -> Wanted:
-        folder = run.journal.folder / entry.revision
-        return wanted_of(fleet, entry, wanted.wish, folder, environment=os.environ)
-
-    return kept
+    raise typer.Exit(work.code)
 
 
 def down(
@@ -162,31 +142,24 @@ def down(
     verbose: Verbose = 0,
 ) -> None:
     """Stop front and router, then the engines. Software and weights stay; `up` brings all back."""
-    from launcher.cli.context import connected, read_wanted
-    from launcher.cli.interrupt import Interrupt
+    from launcher.cli.changing import changing
+    from launcher.cli.context import read_wanted
     from launcher.cli.output import choose
-    from launcher.cli.running import Running
     from launcher.flows import down as flow
 
     view = choose(json_lines=json_lines, verbose=verbose)
     wanted = read_wanted(inventory, data_dir)
     limited = limit_of(wanted, limit, view)
     approval_possible(yes=yes)
-    with Running(wanted.wish, view, flow="down", why=why) as run:
-        interrupt = Interrupt(run.left)
-        with connected(wanted, run_id=run.id, why=why, lock=limited.hosts) as fleet:
-            waves = flow.units_to_stop(wanted, limited)
-            planned = flow.plan_down(fleet, wanted, waves)
-            view.plan(planned, title=title(wanted))
-            problems = tuple(planned.unreached.values())
-            if planned and (yes or asked("Stop?")):
-                run.plan(planned)
-                interrupt.changes_begin()
-                problems += flow.stop(fleet, waves, planned, run.listen)
-        code = Exit.HOSTS_FAILED if problems else Exit.DONE
-        run.ended(code, problems)
-    view.problems(problems)
-    raise typer.Exit(code)
+    with changing(wanted, view, flow="down", why=why, lock=limited.hosts, yes=yes) as work:
+        waves = flow.units_to_stop(wanted, limited)
+        planned = flow.plan_down(work.fleet, wanted, waves)
+        view.plan(planned, title=title(wanted))
+        failed = tuple(planned.unreached.values())
+        if planned and work.approved(planned, ask=True, question="Stop?"):
+            failed += flow.stop(work.fleet, waves, planned, work.running.listen)
+        work.ended(failed=failed)
+    raise typer.Exit(work.code)
 
 
 def limit_of(wanted: Wanted, words: str, view: View) -> Limited:

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from launcher.cli.options import BelowMinimum, DataDir, IdleWithin, InventoryOption, JsonLines, Why, Yes
-from launcher.model.problem import Exit
 
 
 def restart(
@@ -29,12 +28,10 @@ def restart(
     json_lines: JsonLines = False,
 ) -> None:
     """Drain, start anew as a whole, wait until ready, give back. No request fails where others serve."""
-    from launcher.cli.context import connected, deployment_of, read_wanted
-    from launcher.cli.drain import approval
-    from launcher.cli.interrupt import Interrupt
+    from launcher.cli.changing import changing
+    from launcher.cli.context import deployment_of, read_wanted
     from launcher.cli.operate import approval_possible
     from launcher.cli.output import choose
-    from launcher.cli.running import Running
     from launcher.flows.restart import restart as flow
     from launcher.flows.restart_order import Manner, meant_by, touched
     from launcher.flows.targets import routing
@@ -50,14 +47,7 @@ def restart(
         within_s=within_s,
     )
     hosts = {*routing(wanted.deployment), *(h for i in touched(wanted, meant) for h in i.hosts)}
-    with Running(wanted.wish, view, flow="restart", why=why) as run:
-        interrupt = Interrupt(run.left)
-        with connected(wanted, run_id=run.id, why=why, lock=hosts) as fleet:
-            approve = approval(run, view, wanted, yes=yes, begin=interrupt.changes_begin)
-            findings = flow(fleet, wanted, meant, manner, approve, run.told(interrupt, why=target))
-        problems = tuple(f.problem for f in findings if f.problem)
-        code = Exit.HOSTS_FAILED if problems else Exit.DONE
-        run.ended(code, problems)
-    view.findings(findings)
-    view.problems(problems)
-    raise typer.Exit(code)
+    with changing(wanted, view, flow="restart", why=why, lock=hosts, yes=yes) as work:
+        run = work.run(why=target)
+        work.ended(flow(work.fleet, wanted, meant, manner, work.approval(wanted), run))
+    raise typer.Exit(work.code)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from launcher.cli.gate import Despite, gate_of
 from launcher.cli.options import BelowMinimum, DataDir, IdleWithin, InventoryOption, JsonLines, Why, Yes
 from launcher.model.problem import Exit, InputError, Problem
 
@@ -70,49 +71,40 @@ def rollback(
     inventory: InventoryOption = None,
     below_minimum: BelowMinimum = False,
     within_s: IdleWithin = 300.0,
+    despite: Despite = "",
     yes: Yes = False,
     data_dir: DataDir = None,
     json_lines: JsonLines = False,
 ) -> None:
     """Go back to what was good before, engine version included. No request fails where others serve."""
-    from launcher.cli.context import connected, read_wanted
-    from launcher.cli.drain import approval
-    from launcher.cli.interrupt import Interrupt
+    from launcher.cli.changing import changing
+    from launcher.cli.context import read_wanted
     from launcher.cli.operate import approval_possible
     from launcher.cli.output import choose
-    from launcher.cli.running import Running
     from launcher.flows import revisions as flow
     from launcher.flows.rollout import Manner, rollout
     from launcher.resolve.revision import revision_of
 
     approval_possible(yes=yes)
+    gate = gate_of(despite, why, data_dir)
     view = choose(json_lines=json_lines)
     wanted = read_wanted(inventory, data_dir)
     own, hosts = revision_of(wanted), wanted.wish.inventory.hosts
-    with Running(wanted.wish, view, flow="rollback", why=why) as run:
-        interrupt = Interrupt(run.left)
-        with connected(wanted, run_id=run.id, why=why, lock=hosts) as fleet:
-            entries, _ = flow.recall(fleet, hosts)
-            entry = flow.chosen(entries, to) if to else target(entries, own)
-            folder = run.journal.folder / entry.revision
-            after = flow.wanted_of(fleet, entry, wanted.wish, folder, environment=os.environ)
-            last = next((e for e in reversed(entries) if e.revision != entry.revision), None)
-            before = wanted
-            if last:
-                folder = run.journal.folder / last.revision
-                before = flow.wanted_of(fleet, last, wanted.wish, folder, environment=os.environ)
-            returns = bool(last and last.result == "good")
-            manner = Manner(below_minimum=below_minimum, within_s=within_s, returns=returns)
-            approve = approval(run, view, after, yes=yes, begin=interrupt.changes_begin)
-            result = rollout(fleet, before, after, manner, approve, run.told(interrupt))
-        code = Exit.INTERRUPTED if interrupt() else result.exit_code
-        run.ended(code, result.problems)
-    view.findings(result.findings)
-    view.problems(result.problems)
+    with changing(wanted, view, flow="rollback", why=why, lock=hosts, yes=yes) as work:
+        entries, _ = flow.recall(work.fleet, hosts)
+        entry = flow.chosen(entries, to) if to else target(entries, own)
+        kept = work.keeper(wanted)
+        after = kept(entry)
+        last = next((e for e in reversed(entries) if e.revision != entry.revision), None)
+        before = kept(last) if last else wanted
+        returns = bool(last and last.result == "good")
+        manner = Manner(below_minimum=below_minimum, within_s=within_s, returns=returns)
+        result = rollout(work.fleet, before, after, manner, work.approval(after, gate), work.run())
+        work.ended(result.findings, result.failed)
     if own != entry.revision:
         view.say(f"{wanted.wish.inventory.path} still says {own}, and the next `up` goes there again:")
         view.say("dsv32-launch plan shows what differs; correct the inventory")
-    raise typer.Exit(code)
+    raise typer.Exit(work.code)
 
 
 def target(entries: Sequence[Entry], own: str) -> Entry:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from launcher.cli.gate import Despite, gate_of
 from launcher.cli.options import DataDir, JsonLines, Verbose, Why, Yes
 from launcher.model.problem import InputError, PlanRefusedError, Problem
 
@@ -33,6 +34,7 @@ def scale(
     below_minimum: Annotated[
         bool, typer.Option("--below-minimum", help="Even below a pool's minimum, which is lowered too.")
     ] = False,
+    despite: Despite = "",
     why: Why = "",
     yes: Yes = False,
     data_dir: DataDir = None,
@@ -45,12 +47,11 @@ def scale(
     what it has begun; its hosts stay in the pool, spare. The inventory's lines are shown with the plan, and
     written once you agree, before hosts change: the same command, or `up`, finishes a run that was killed.
     """
-    from launcher.cli.context import chosen_inventory, connected, deployment_of
+    from launcher.cli.changing import changing
+    from launcher.cli.context import chosen_inventory, deployment_of
     from launcher.cli.edittext import edit_text
-    from launcher.cli.interrupt import Interrupt
-    from launcher.cli.operate import approval_possible, asked, drained_lines, remark_of, remarks, title
+    from launcher.cli.operate import approval_possible, drained_lines, remark_of, remarks, title
     from launcher.cli.output import choose
-    from launcher.cli.running import Running
     from launcher.flows import scale as flow
     from launcher.flows import up as bring
     from launcher.flows.drained import respecting
@@ -60,6 +61,7 @@ def scale(
     from launcher.resolve import resolve
 
     approval_possible(yes=yes)
+    gate = gate_of(despite, why, data_dir)
     path = chosen_inventory(_inventory(words))
     counts = flow.counts_of([word for word in words if "=" in word])
     named = [text for text in hosts.split(",") if text.strip()]
@@ -68,8 +70,9 @@ def scale(
     wanted = resolve(made.wish)
     deployment_of(wanted)
     view = choose(json_lines=json_lines, verbose=verbose)
-    with Running(made.wish, view, flow="scale", why=why) as run:
-        interrupt = Interrupt(run.left)
+    lock = made.wish.inventory.hosts
+    with changing(wanted, view, flow="scale", why=why, lock=lock, yes=yes) as work:
+        wanted = respecting(work.fleet, wanted)
 
         def approve(planned: Plan) -> bool:
             if planned.unreached:  # a router that cannot be told would go on asking what is removed
@@ -77,23 +80,18 @@ def scale(
             remark = remark_of(wanted, data_dir) if planned else ""
             view.result("edit", {"lines": made.lines}, edit_text(made.lines))
             view.plan(planned, title=title(wanted), remark=remarks(remark, drained_lines(wanted)))
-            if (planned or made.lines) and not (yes or asked("Apply?")):
+            gate.ask(work.fleet, wanted, planned, work.running.listen)
+            if not work.approved(planned, ask=bool(planned or made.lines)):
                 return False
-            run.plan(planned)
-            interrupt.changes_begin()
             made.write()
             return True
 
-        with connected(wanted, run_id=run.id, why=why, lock=made.wish.inventory.hosts) as fleet:
-            wanted = respecting(fleet, wanted)
-            everything = limit_to((), wanted.steps, wanted.deployment)
-            result = bring.up(fleet, wanted, everything, approve, run.told(interrupt))
-        run.ended(result.exit_code, result.problems)
-    view.findings(result.findings)
-    view.problems(result.problems)
+        everything = limit_to((), wanted.steps, wanted.deployment)
+        result = bring.up(work.fleet, wanted, everything, approve, work.run())
+        work.ended(result.findings, result.failed)
     if result.outcome:
         view.say(f"{result.outcome.done} of {result.outcome.planned} changes made")
-    raise typer.Exit(result.exit_code)
+    raise typer.Exit(work.code)
 
 
 def _inventory(words: list[str]) -> Path | None:

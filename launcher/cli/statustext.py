@@ -13,6 +13,7 @@ from launcher.health.guard import last_end
 if TYPE_CHECKING:
     from launcher.flows.status import Status
     from launcher.health.guard import GuardWord
+    from launcher.health.live import Live
     from launcher.health.state import ProcessState, RankLoad
 
 
@@ -58,6 +59,29 @@ def guard_lines(status: Status) -> Iterator[str]:
             yield f"        gave up after {latest.tries} tries; find out why, then: dsv32-launch up"
         elif waits:
             yield f"        waits for {waits}"
+
+
+def live_lines(status: Status) -> Iterator[str]:
+    """Of two looks: what each pool and each instance did in between. Nothing of one look."""
+    if not any(each.prompt_tokens_per_s is not None for each in status.live):
+        return
+    names = ("P tok/s", "D tok/s", "TTFT", "TPOT", "KV use", "running", "waiting")
+    yield f"live    {'':<14}{''.join(f'{name:>11}' for name in names)}"
+    for each in status.live:
+        name = each.name if each.name == each.pool else f"  {each.name}"
+        yield f"        {name:<14}{''.join(f'{cell:>11}' for cell in live_cells(each))}"
+
+
+def live_cells(each: Live) -> tuple[str, ...]:
+    """The numbers of a pool or an instance; dashes where there are none."""
+    rates = (each.prompt_tokens_per_s, each.generation_tokens_per_s)
+    return (
+        *("-" if rate is None else f"{rate:,.1f}" for rate in rates),
+        *("-" if time_s is None else f"{1000 * time_s:,.0f} ms" for time_s in (each.ttft_s, each.tpot_s)),
+        f"{each.kv_usage:.0%}",
+        f"{each.running:.0f}",
+        f"{each.waiting:.0f}",
+    )
 
 
 def status_text(status: Status) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from launcher.cli.gate import Despite, Gate, gate_of
 from launcher.cli.options import BelowMinimum, DataDir, IdleWithin, InventoryArgument, JsonLines, Why, Yes
 from launcher.model.problem import Exit, InputError
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from launcher.cli.output import View
     from launcher.flows.edited import Edited
     from launcher.flows.rollout import Manner
-    from launcher.model.plan import Plan
     from launcher.model.wish import Wanted
 
 
@@ -30,6 +30,7 @@ def upgrade(
     why: Why = "",
     below_minimum: BelowMinimum = False,
     within_s: IdleWithin = 300.0,
+    despite: Despite = "",
     yes: Yes = False,
     data_dir: DataDir = None,
     json_lines: JsonLines = False,
@@ -53,6 +54,7 @@ def upgrade(
     from launcher.resolve import resolve
 
     approval_possible(yes=yes or dry_run)
+    gate = gate_of(despite, why, data_dir)
     view = choose(json_lines=json_lines)
     path, opened = chosen_inventory(inventory), None if dry_run else os.environ
     before = resolve(load(path, data_dir=data_dir, environment=opened))
@@ -64,41 +66,28 @@ def upgrade(
         raise InputError(*told.problems)
     if not dry_run:
         manner = Manner(below_minimum=below_minimum, within_s=within_s)
-        raise typer.Exit(_move(before, made, manner, view, yes=yes, why=why))
+        raise typer.Exit(_move(before, made, manner, gate, view, yes=yes, why=why))
 
 
-def _move(before: Wanted, made: Edited, manner: Manner, view: View, *, yes: bool, why: str) -> Exit:
+def _move(
+    before: Wanted, made: Edited, manner: Manner, gate: Gate, view: View, *, yes: bool, why: str
+) -> Exit:
     """Ask, move, and write the inventory if all of it is good."""
-    from launcher.cli.context import connected
-    from launcher.cli.drain import approval
+    from launcher.cli.changing import changing
     from launcher.cli.edittext import edit_text
-    from launcher.cli.interrupt import Interrupt
-    from launcher.cli.running import Running
     from launcher.flows.rollout import rollout
     from launcher.resolve import resolve
 
     made.refuse_unwritable()
-    after, agreed = resolve(made.wish), False
-    with Running(made.wish, view, flow="upgrade", why=why) as run:
-        interrupt = Interrupt(run.left)
-        shown = approval(run, view, after, yes=yes, begin=interrupt.changes_begin)
-
-        def approve(planned: Plan) -> bool:
-            nonlocal agreed
-            agreed = shown(planned)
-            return agreed
-
-        with connected(after, run_id=run.id, why=why, lock=made.wish.inventory.hosts) as fleet:
-            result = rollout(fleet, before, after, manner, approve, run.told(interrupt))
-        code = Exit.INTERRUPTED if interrupt() else result.exit_code
-        problems = result.problems
-        if agreed and code is Exit.DONE:
+    after = resolve(made.wish)
+    hosts = made.wish.inventory.hosts
+    with changing(after, view, flow="upgrade", why=why, lock=hosts, yes=yes) as work:
+        result = rollout(work.fleet, before, after, manner, work.approval(after, gate), work.run())
+        work.ended(result.findings, result.failed)
+        if work.agreed and work.code is Exit.DONE:
             made.write()
-        run.ended(code, problems)
-    view.findings(result.findings)
-    view.problems(problems)
-    if agreed and code is Exit.DONE:
+    if work.agreed and work.code is Exit.DONE:
         view.result("edit", {"lines": made.lines}, edit_text(made.lines))
-    elif agreed:
+    elif work.agreed:
         view.say(f"{made.path} is as it was; dsv32-launch status shows what serves")
-    return code
+    return work.code

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from launcher.cli.plantext import Section, offline_lines, sections, summary
-from launcher.cli.statustext import entrance_lines, guard_lines, notes, process_rows, verdict
+from launcher.cli.statustext import entrance_lines, guard_lines, live_lines, notes, process_rows, verdict
 from launcher.cli.words import problem_lines
 from launcher.model.finding import Finding, Severity
 from launcher.model.plan import Plan
@@ -131,7 +131,7 @@ class TextView:
         for row in process_rows(status):
             table.add_row(*(Text(cell) for cell in row.cells), style="" if row.up else "red")
         self._out.print(table)
-        for line in (*entrance_lines(status), *guard_lines(status), *notes(status)):
+        for line in (*live_lines(status), *entrance_lines(status), *guard_lines(status), *notes(status)):
             self._out.print(Text(line))
         self._out.print(Text(verdict(status), style="bold green" if status.serving else "bold red"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from launcher.execute.boots import boot
 from launcher.execute.hands import Hands
 from launcher.execute.hosts import by_host, round_of
 from launcher.execute.instances import await_started, start_instances
@@ -13,7 +14,7 @@ from launcher.execute.outcome import Outcome
 from launcher.execute.planner import make_plan
 from launcher.execute.progress import Await, LeftAlone, Progress, Requests
 from launcher.execute.surprise import remaining, same, surprises, unkept
-from launcher.model.plan import Change, Plan
+from launcher.model.plan import Action, Change, Plan
 from launcher.model.problem import PlanRefusedError
 from launcher.model.role import STAGES, Stage
 from launcher.model.run import Event, Listener
@@ -29,14 +30,17 @@ def apply(
     start_instance: Await,
     interrupted: Callable[[], bool] = lambda: False,
     requests: Requests | None = None,
+    reboots: bool = True,
 ) -> Outcome:
     """Make it so. Stages are barriers; `start_instance` waits for an instance that was just started, and
-    `requests` keeps requests from those that serve and restart.
+    `requests` keeps requests from those that serve and restart. Without `reboots` hosts that need one are
+    told of, and nothing of a later stage is done there.
 
     Raises PlanRefusedError when a host turns out to need what the plan does not show. `interrupted` is asked
     before each request: no new one is sent once it says yes.
     """
-    progress = Progress(fleet, wanted, plan, listener, start_instance, interrupted, requests or LeftAlone())
+    kept = requests or LeftAlone()
+    progress = Progress(fleet, wanted, plan, listener, start_instance, interrupted, kept, reboots)
     for host, problem in plan.unreached.items():
         progress.lose_host(host, problem)
     for number, stage in enumerate(plan.stages):
@@ -76,12 +80,14 @@ def _run_stage(progress: Progress, stage: Stage, changes: tuple[Change, ...]) ->
         await_started(progress)
         if _too_few(progress):
             return
-    steps = [c for c in changes if not c.instance]
+    boots = [c for c in changes if c.action is Action.REBOOT]
+    steps = [c for c in changes if not c.instance and c not in boots]
     leaving = [c for c in steps if stage == "router" and c.step.startswith(ORPHAN)]
     progress.done.extend(round_of(progress, by_host(c for c in steps if c not in leaving)))
     if leaving and not progress.lost_hosts.keys() & {c.host for c in changes}:
         # what routers have forgotten by now; where one could not be changed, it may still be asked
         progress.done.extend(round_of(progress, by_host(leaving)))
+    boot(progress, progress.left(boots))
     start_instances(progress, progress.left(c for c in changes if c.instance))
     progress.listener(Event("stage-done", stage, subject=stage))
 

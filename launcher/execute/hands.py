@@ -41,5 +41,8 @@ class Hands(Protocol):
     def do(self, host: str, ops: Sequence[Op], *, listener: Listener, within_s: float, subject: str) -> Done:
         """Ops of one host in one request, in order, up to the first that fails."""
 
+    def reboot(self, host: str, *, listener: Listener, within_s: float) -> Problem | None:
+        """Boot a host anew and wait until it has started everything; why it has not, in time."""
+
     def map(self, hosts: Iterable[str], fn: Callable[[str], T]) -> Mapping[str, T | Problem]:
         """`fn` of each host, hosts in parallel; what it raised as a LauncherError is a Problem."""

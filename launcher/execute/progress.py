@@ -54,6 +54,8 @@ class Progress:
     await_ready: Await
     interrupted: Callable[[], bool]
     requests: Requests = field(default_factory=LeftAlone)
+    reboots: bool = True
+    """Hosts whose kernel is to show something else are booted anew; else they are told of, and left there."""
     done: list[Change] = field(default_factory=list)
     lost_hosts: dict[str, Problem] = field(default_factory=dict)
     """Hosts not reached, or with a step that failed: nothing more is sent there."""

@@ -20,6 +20,7 @@ MEANS: Mapping[EndpointName, str] = {
     "router": "the router's own API, behind the front",
     "router-metrics": "the router's metrics",
     "front": "the address that users get",
+    "front-metrics": "HAProxy's metrics",
 }
 FIELDS: Mapping[EndpointName, str] = {
     "api": "api_port",
@@ -30,6 +31,7 @@ FIELDS: Mapping[EndpointName, str] = {
     "router": "port",
     "router-metrics": "metrics_port",
     "front": "front_port",
+    "front-metrics": "front_metrics_port",
 }
 """The field of the layout that sets it."""
 
@@ -57,7 +59,8 @@ def listeners(deployment: Deployment) -> Iterator[Listener]:
         yield from (Listener(process, e) for e in process.endpoints)
     for router in deployment.routers:
         yield from (Listener(router, e) for e in router.endpoints)
-    yield from (Listener(front, front.endpoint) for front in deployment.fronts)
+    for front in deployment.fronts:
+        yield from (Listener(front, e) for e in (front.endpoint, front.metrics))
 
 
 def port_facts(port: int, known: Known) -> Iterator[Fact]:
@@ -110,7 +113,7 @@ def peers(one: Listener, deployment: Deployment) -> str:
         return "users"
     if name == "router":
         return f"the fronts on {', '.join(f.host for f in deployment.fronts)}"
-    if name == "router-metrics":
+    if name in ("router-metrics", "front-metrics"):
         return "whoever collects metrics"
     assert isinstance(owner, Process)
     instance = deployment.instance(owner.instance)

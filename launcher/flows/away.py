@@ -67,7 +67,7 @@ def switched(
 ) -> Iterator[Finding]:
     """Routers that know nothing of what is drained: a Finding says so, or one for each host that failed."""
     here = of_routers(wanted, drained)
-    outcome = switch(fleet, here, lambda _: True, run.listener, interrupted=run.interrupted)
+    outcome = switch(fleet, here, lambda _: True, run)
     failed = {host: told.problem for host, told in outcome.hosts.items()} if outcome else {}
     problems = {host: problem for host, problem in failed.items() if problem}
     yield from (Finding(Severity.ERROR, host, p.what, p) for host, p in problems.items())
@@ -77,7 +77,7 @@ def switched(
 
 def ended(fleet: Hands, wanted: Wanted, instance: Instance, within_s: float, run: Run) -> Finding:
     """It has ended what it has begun; or what is cut off is told."""
-    idle = await_idle(fleet, wanted, instance, run.listener, within_s=within_s, interrupted=run.interrupted)
+    idle = await_idle(fleet, wanted, instance, run, within_s=within_s)
     if idle.problem:
         idle = Finding(Severity.WARNING, instance.name, f"{idle.text}; cut off")
     return told(idle, run)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from launcher.bench import client as program
 from launcher.bench.measure import result_of
 from launcher.bench.workload import RESULT, Once, Service, job_name, warm_up, words
 from launcher.execute.hands import Hands
+from launcher.flows.bench_looks import asked_of_exporters, tracks_of
 from launcher.health.hands import look_within_s
 from launcher.health.metrics import Reading, read
 from launcher.model.bench import Measured, Method, Point, Result, Target
@@ -22,6 +23,7 @@ from launcher.model.problem import LauncherError, LockedError, Problem
 from launcher.model.profile import Client, Engine
 from launcher.model.run import Event, Listener
 from launcher.model.sla import Sla, Workload
+from launcher.model.telemetry import Telemetry
 
 FOLDER = "/var/lib/dsv32/bench"
 BYTES = 32 << 20
@@ -59,6 +61,8 @@ class Bench:
     repeats: int
     salt: str
     """Another one for each call."""
+    telemetry: Telemetry = field(default_factory=lambda: Telemetry(1.0, 4, {}))
+    """What exporters are asked for; nothing unless it is said."""
 
     def line(self, point: Point, once: Once) -> tuple[str, ...]:
         """The client's command line."""
@@ -158,6 +162,7 @@ def files(bench: Bench, point: Point, seed: int) -> Iterator[Op]:
         "pages": list(bench.pages),
         "counters": names,
         "settle_s": bench.method.settle_s,
+        **asked_of_exporters(bench.target, bench.telemetry),
     }
     yield Op("put", {"path": f"{folder}/client.py"}, Path(program.__file__).read_bytes())
     yield Op("put", {"path": f"{folder}/spec.json"}, json.dumps(spec, indent=1).encode())
@@ -211,6 +216,7 @@ def _collected(fleet: Hands, bench: Bench, name: str, seed: int, *, keep: Callab
         do = f"dsv32-launch bench again; its words: ssh {host} journalctl -u dsv32-job-{name}"
         raise LauncherError(Problem(what, f"{host}, {folder}", do=do)) from None
     before, after = readings(beside["before"], bench), readings(beside["after"], bench)
+    tracks, untold = tracks_of(beside["looks"], bench.target, bench.telemetry)
     return result_of(
         document,
         seed=seed,
@@ -220,6 +226,8 @@ def _collected(fleet: Hands, bench: Bench, name: str, seed: int, *, keep: Callab
         restarted=tuple(n for n in before if n in after and _fell(before[n], after[n])),
         path=keep(texts[0]),
         words=tuple(spec["words"]),
+        tracks=tracks,
+        untold=untold,
     )
 
 

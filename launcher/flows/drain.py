@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,9 @@ from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
 from launcher.execute.outcome import Outcome
 from launcher.flows.drained import drained_on
+from launcher.flows.minimum import too_few
 from launcher.flows.plan import limited, plan
+from launcher.flows.run import Approve, Run
 from launcher.flows.status import status
 from launcher.flows.targets import unknown
 from launcher.health.canary import bodies
@@ -22,9 +24,8 @@ from launcher.health.state import api_urls, get
 from launcher.model.deployment import Deployment, Drained, Instance
 from launcher.model.finding import Finding, Severity
 from launcher.model.history import default_in
-from launcher.model.plan import Plan
 from launcher.model.problem import InputError, PlanRefusedError, Problem
-from launcher.model.run import Event, Listener
+from launcher.model.run import Event
 from launcher.model.wish import Wanted
 from launcher.resolve import resolve
 
@@ -78,17 +79,11 @@ def drained_too(fleet: Hands, wanted: Wanted, entry: Drained, *, below_minimum: 
                 do=f"dsv32-launch restart {entry.instance}, or dsv32-launch down to end the service",
             )
         )
-    left = others(fleet, wanted, instance, before)
-    if len(left) < pool.minimum and not below_minimum:
-        raise PlanRefusedError(
-            Problem(
-                what=f"without {entry.instance} pool {pool.name} has {len(left)} instances that serve, "
-                f"its minimum is {pool.minimum}",
-                where=pool.source,
-                why=f"others serve: {', '.join(sorted(left)) or 'none'}",
-                do="bring another one up first (dsv32-launch up), or say --below-minimum",
-            )
-        )
+    up = serving(fleet, wanted) - {d.instance for d in before}
+    do = "bring another one up first (dsv32-launch up), or say --below-minimum"
+    pools = wanted.wish.inventory.pools
+    if problems := () if below_minimum else tuple(too_few(pools, [(instance,)], up, do=do)):
+        raise PlanRefusedError(*problems)
     return now
 
 
@@ -120,14 +115,7 @@ def of_routers(wanted: Wanted, drained: tuple[Drained, ...]) -> Wanted:
     return replace(here, steps=steps, whole=False)
 
 
-def switch(
-    fleet: Hands,
-    wanted: Wanted,
-    approve: Callable[[Plan], bool],
-    listener: Listener,
-    *,
-    interrupted: Callable[[], bool],
-) -> Outcome | None:
+def switch(fleet: Hands, wanted: Wanted, approve: Approve, run: Run) -> Outcome | None:
     """Routers as `wanted` has them, users taken over without a failed request; None if that was not approved.
 
     PlanRefusedError where a host that routes does not answer: it would go on as before.
@@ -137,18 +125,17 @@ def switch(
         raise PlanRefusedError(*planned.unreached.values())
     if not approve(planned):
         return None
-    return apply(fleet, wanted, planned, listener, start_instance=lambda _: None, interrupted=interrupted)
+    return apply(
+        fleet,
+        wanted,
+        planned,
+        run.listener,
+        start_instance=lambda _: None,
+        interrupted=run.interrupted,
+    )
 
 
-def await_idle(
-    fleet: Hands,
-    wanted: Wanted,
-    instance: Instance,
-    listener: Listener,
-    *,
-    within_s: float,
-    interrupted: Callable[[], bool],
-) -> Finding:
+def await_idle(fleet: Hands, wanted: Wanted, instance: Instance, run: Run, *, within_s: float) -> Finding:
     """Wait until the instance has no request and, of prefill, no KV that decode may still fetch; then what is
     left, if the time is over."""
     start_s = time.monotonic()
@@ -165,9 +152,9 @@ def await_idle(
         if quiet_s is not None and (now.kv_usage == 0 or expired):
             held = f"KV leases of {lease_s:.0f} s are over" if now.kv_usage else "no KV is held"
             return Finding(Severity.OK, instance.name, f"drained: no request runs or waits, {held}")
-        if now_s - start_s > within_s or interrupted():
+        if now_s - start_s > within_s or run.interrupted():
             return _left(instance, now, now_s - start_s)
-        listener(Event("phase", f"{instance.name}: {now}", subject=instance.name))
+        run.listener(Event("phase", f"{instance.name}: {now}", subject=instance.name))
         time.sleep(look_every_s)
 
 

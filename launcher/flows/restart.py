@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeAlias
 
 from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
@@ -14,7 +15,7 @@ from launcher.flows.away import away_for, ended
 from launcher.flows.drain import of_routers, serving, switch, with_entry
 from launcher.flows.drained import drained_on
 from launcher.flows.plan import limited
-from launcher.flows.restart_order import BECAUSE, Manner, Meant, Waves, both_sides, ordered, too_few
+from launcher.flows.restart_order import BECAUSE, Manner, Meant, Waves, both_sides, ordered, refused
 from launcher.flows.run import Approve, Run
 from launcher.flows.up import ready
 from launcher.health.canary import canary_past_router
@@ -38,6 +39,8 @@ class Restart:
     run: Run
     kept: tuple[Drained, ...]
     """What operators keep from requests: before, meanwhile and after."""
+    because: str = BECAUSE
+    """Begins the reason of what it drains itself; by it a later run knows what it may give back."""
 
 
 def restart(
@@ -51,7 +54,7 @@ def restart(
     names = {i.name for wave in waves for i in wave}
     kept = tuple(d for d in drained if d.instance not in names or not d.why.startswith(BECAUSE))
     away = {d.instance for d in kept}
-    if problems := () if manner.below_minimum else tuple(too_few(wanted, waves, manner, up, away)):
+    if problems := () if manner.below_minimum else tuple(refused(wanted, waves, manner, up, away)):
         raise PlanRefusedError(*problems)
     it = Restart(fleet, wanted, manner, run, kept)
     engines = restarts(it, [i for wave in waves for i in wave], named=meant.instances)
@@ -60,7 +63,7 @@ def restart(
         raise PlanRefusedError(*planned.unreached.values())
     if not approve(planned):
         return ()
-    findings = list(_in_waves(it, waves, up))
+    findings = list(in_waves(it, waves, up))
     for host in meant.routing:
         if run.interrupted() or any(f.problem for f in findings):
             break
@@ -121,15 +124,23 @@ def _only(wanted: Wanted, those: Callable[[Step], bool]) -> Wanted:
     return replace(wanted, steps={h: s for h, s in steps.items() if s}, whole=False)
 
 
-def _in_waves(it: Restart, waves: Waves, serve: Collection[str]) -> Iterator[Finding]:
-    """Each wave while those before it, and what else serves, take the requests."""
+Anew: TypeAlias = Callable[
+    [Restart, Sequence[Instance], Sequence[Drained], Collection[str]], Iterator[Finding]
+]
+"""A wave that gets no requests any more comes up anew, and is asked by way of each pair with its partners."""
+
+
+def in_waves(
+    it: Restart, waves: Waves, serve: Collection[str], *, renew: Anew | None = None
+) -> Iterator[Finding]:
+    """Each wave while those before it, and what else serves, take the requests; `renew`: by a restart."""
     done: set[str] = set()
     last: tuple[Instance, ...] = ()
     for wave in waves:
         away = _away(it, wave, {*done, *serve})
         # where pairs do not survive it, nobody meets who knew an earlier life of it
         partners = done if both_sides(it.wanted) else {*done, *serve}
-        for part in (partial(_switched, it, away, last), partial(_anew, it, wave, away, partners)):
+        for part in (partial(_switched, it, away, last), partial(renew or _anew, it, wave, away, partners)):
             findings = [*part()]
             yield from findings
             if it.run.interrupted() or any(f.problem for f in findings):
@@ -147,14 +158,14 @@ def _away(it: Restart, wave: Sequence[Instance], serve: Collection[str]) -> tupl
     for instance in wave:
         others = {name for name in serve if name.startswith(f"{instance.pool}-")} - out
         if others and it.wanted.deployment and it.wanted.deployment.routers:
-            now = with_entry(now, away_for(instance, BECAUSE, it.run))
+            now = with_entry(now, away_for(instance, it.because, it.run))
     return now
 
 
 def _switched(it: Restart, away: tuple[Drained, ...], back: Sequence[Instance]) -> Iterator[Finding]:
     """Routers that keep to this, where they do not yet; `back`: what they take again."""
     here = of_routers(it.wanted, away)
-    outcome = switch(it.fleet, here, lambda _: True, it.run.listener, interrupted=it.run.interrupted)
+    outcome = switch(it.fleet, here, lambda _: True, it.run)
     if outcome is None or outcome.problems or not outcome.hosts:
         problems = outcome.problems if outcome else ()
         yield from (Finding(Severity.ERROR, p.where, p.what, p) for p in problems)

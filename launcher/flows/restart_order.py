@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from launcher.flows.minimum import too_few
 from launcher.flows.targets import unknown
 from launcher.model.deployment import Deployment, Instance
-from launcher.model.inventory import ENGINE_POOLS, Pool, PoolName
+from launcher.model.inventory import ENGINE_POOLS
 from launcher.model.problem import InputError, Problem
 from launcher.model.wish import Wanted
 
@@ -80,7 +81,7 @@ def ordered(wanted: Wanted, chosen: Sequence[Instance], manner: Manner, up: Coll
     first = sorted(chosen, key=lambda i: i.name in up)
     if both_sides(wanted):
         halves = _halves(wanted.deployment, first, up)
-        fine = not manner.below_minimum or not any(too_few(wanted, halves, manner, up, ()))
+        fine = not manner.below_minimum or not any(refused(wanted, halves, manner, up, ()))
         return halves if fine else (wanted.deployment.instances,)
     if manner.rolling:
         return tuple((i,) for i in first)
@@ -97,28 +98,19 @@ def _halves(deployment: Deployment, first: Sequence[Instance], up: Collection[st
     return (tuple(one), other) if other else (tuple(one),)
 
 
-def too_few(
-    wanted: Wanted, waves: Waves, manner: Manner, up: Collection[str], away: Collection[str]
+def refused(
+    wanted: Wanted, waves: Waves, manner: Manner, up: Collection[str], drained: Collection[str]
 ) -> Iterator[Problem]:
-    """A Problem for each pool that would fall below its minimum meanwhile; `away`: what gets no requests."""
-    names = {i.name for wave in waves for i in wave}
-    pools: Mapping[PoolName, Pool] = wanted.wish.inventory.pools
-    for name in dict.fromkeys(i.pool for wave in waves for i in wave):
-        left, minimum = _least(waves, name, up, away), pools[name].minimum
-        if left >= minimum:
-            continue
-        serve = f"these serve now: {', '.join(sorted(u for u in up if u.startswith(name))) or 'none'}"
-        at_once = (
-            f"say --below-minimum: {', '.join(sorted(names))} start anew at once then, and requests fail"
-        )
-        others = f"bring another one up first, or {at_once if both_sides(wanted) else 'say --below-minimum'}"
-        rolls = manner.rolling or both_sides(wanted)
-        yield Problem(
-            what=f"pool {name} would have {left} instances that serve, its minimum is {minimum}",
-            where=pools[name].source,
-            why=_again(wanted) + serve,
-            do=others if rolls else f"say --rolling, {others}",
-        )
+    """A Problem for each pool that would fall below its minimum; `drained`: what gets no requests."""
+    names = sorted({i.name for wave in waves for i in wave})
+    do = "say --below-minimum"
+    if both_sides(wanted):
+        do += f": {', '.join(names)} start anew at once then, and requests fail"
+    do = f"bring another one up first, or {do}"
+    if not manner.rolling and not both_sides(wanted):
+        do = f"say --rolling, {do}"
+    pools = wanted.wish.inventory.pools
+    return too_few(pools, waves, up, do=do, why=_again(wanted), drained=drained)
 
 
 def _again(wanted: Wanted) -> str:
@@ -126,14 +118,3 @@ def _again(wanted: Wanted) -> str:
     if engine is None or not both_sides(wanted):
         return ""
     return f"{engine.name} does not pair again by itself, so all of both pools start anew, half by half; "
-
-
-def _least(waves: Waves, pool: PoolName, up: Collection[str], away: Collection[str]) -> int:
-    """The fewest of a pool that serve while a wave does not; what has started anew serves."""
-    serve, least = set(up), len(up)
-    for wave in waves:
-        names = {i.name for i in wave if i.pool == pool}
-        if names:
-            least = min(least, sum(1 for name in serve - names if name.startswith(f"{pool}-")))
-        serve |= names - set(away)
-    return least

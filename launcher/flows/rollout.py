@@ -11,6 +11,7 @@ from launcher.execute.hands import Hands
 from launcher.execute.surprise import remaining
 from launcher.flows.away import away_for, ended, names, switched, told
 from launcher.flows.drained import MOVING, drained_on, lasting, respecting
+from launcher.flows.halting import halting, reasons
 from launcher.flows.plan import limited, plan
 from launcher.flows.revisions import remembered
 from launcher.flows.run import Approve, Run
@@ -20,7 +21,7 @@ from launcher.flows.way import Way, order_of, way_of
 from launcher.health.canary import canary_past_router
 from launcher.model.deployment import Drained, Instance
 from launcher.model.finding import Finding, Severity
-from launcher.model.plan import Plan
+from launcher.model.plan import Change, Plan
 from launcher.model.problem import Exit, LauncherError, PlanRefusedError, Problem
 from launcher.model.role import Stage
 from launcher.model.wish import Wanted
@@ -54,6 +55,8 @@ def rollout(
     planned = plan(fleet, wanted)
     if planned.unreached:
         raise PlanRefusedError(*planned.unreached.values())
+    if needs := halting(wanted, planned):
+        raise PlanRefusedError(*(_halts(host, changes) for host, changes in needs.items()))
     way = way_of(fleet, before, wanted, planned, below_minimum=manner.below_minimum)
     move = _Move(fleet, before, wanted, planned, manner, run, way)
     if not approve(replace(planned, order=tuple(order_of(way)))):
@@ -63,6 +66,15 @@ def rollout(
         if result.exit_code is Exit.DONE and not run.interrupted():
             note.result = "good"
     return result
+
+
+def _halts(host: str, changes: Sequence[Change]) -> Problem:
+    return Problem(
+        what=f"{host} needs {reasons(changes)}, for which its engines stop",
+        where=host,
+        why="a release moves while engines of both run",
+        do="dsv32-launch up first, with what runs now",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterable
 
+from launcher.flows.minimum import too_few
 from launcher.flows.runbook import Move, Scope
 from launcher.flows.status import Status
 from launcher.health.hands import Hands, look_within_s
@@ -22,20 +23,9 @@ SHOWN_LINES = 20
 def below_minimum(scope: Scope, inventory: Inventory, now: Status) -> tuple[Problem, ...]:
     """Pools that would have too few instances that serve without the target's; a target that does not serve
     takes none away."""
-    up = {p.instance: True for p in now.processes}
-    for process in now.processes:
-        up[process.instance] = up[process.instance] and process.up
-    own = {i.name for i in scope.instances}
-    found: list[Problem] = []
-    for pool in inventory.pools.values():
-        ours = {name for name in up if name.rpartition("-")[0] == pool.name}
-        serving = {name for name in ours if up[name]}
-        left = len(serving - own)
-        if serving & own and left < pool.minimum:
-            what = f"{pool.name} would have {left} serving, and its minimum is {pool.minimum}"
-            do = "wait until the others serve; or lower `minimum`, where the service may stop"
-            found.append(Problem(what, pool.source, "users would not be served", do))
-    return tuple(found)
+    up = {p.instance for p in now.processes} - {p.instance for p in now.processes if not p.up}
+    do = "wait until the others serve; or lower `minimum`, where the service may stop"
+    return tuple(too_few(inventory.pools, [scope.instances], up, do=do))
 
 
 def look(fleet: Hands, move: Move) -> tuple[tuple[str, str], ...] | Problem:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from launcher.health.errors import Line, first_error, last_start, systemd_pid, told_by_systemd
 from launcher.health.hands import Hands, look_within_s
+from launcher.health.live import Live, live
 from launcher.health.state import (
     FrontState,
     ProcessState,
@@ -42,6 +43,10 @@ class Status:
     drained: tuple[Drained, ...] = ()
     holds: tuple[Hold, ...] = ()
     """Who keeps hosts from other people's runs."""
+    looked_s: float = 0.0
+    """When, on a clock of the controller that only goes forward."""
+    live: tuple[Live, ...] = ()
+    """What pools and instances do now; of one look alone there are no rates."""
 
     @property
     def serving(self) -> bool:
@@ -50,12 +55,16 @@ class Status:
         return routers and all(p.up for p in self.processes)
 
 
-def status(fleet: Hands, wanted: Wanted, deployment: Deployment) -> Status:
-    """Look at every process and router: one request a host, and a second one where a unit died."""
+def status(fleet: Hands, wanted: Wanted, deployment: Deployment, *, before: Status | None = None) -> Status:
+    """Look at every process and router: one request a host, and a second one where a unit died.
+
+    `before`: an earlier look, since which tokens a second and times are counted.
+    """
     profile = wanted.wish.profile
     assert profile.engine, "what serves has an engine"
     assert profile.router, "what serves has a router"
     answers = fleet.ask(questions(deployment, profile.engine, profile.router), within_s=look_within_s)
+    looked_s = time.monotonic()
     processes = tuple(
         process_state(
             p, answered(answers[p.host], p.host, process_questions(p, profile.engine)), profile.engine
@@ -74,7 +83,12 @@ def status(fleet: Hands, wanted: Wanted, deployment: Deployment) -> Status:
     told = with_reasons(fleet, processes, profile.engine)
     now = time.strftime(TIME, time.gmtime())
     holds = holds_in(answers.values(), now)
-    return Status(deployment.cluster, told, routers, fronts, deployment.drained, holds)
+    pools = {i.name: i.pool for i in deployment.instances}
+    elapsed_s = looked_s - before.looked_s if before else 0.0
+    numbers = live(before.processes if before else (), processes, pools=pools, elapsed_s=elapsed_s)
+    return Status(
+        deployment.cluster, told, routers, fronts, deployment.drained, holds, looked_s, tuple(numbers)
+    )
 
 
 def questions(deployment: Deployment, engine: Engine, router: RouterKind) -> Mapping[str, tuple[Probe, ...]]:

@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING, TypeAlias
 from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
 from launcher.execute.outcome import Outcome
+from launcher.flows.halting import halting
 from launcher.flows.plan import limited, plan
-from launcher.flows.revisions import remembered
+from launcher.flows.revisions import recall, remembered
 from launcher.flows.run import Approve, Run
 from launcher.flows.targets import Limit, routing
 from launcher.model.deployment import Deployment, Instance
 from launcher.model.finding import Finding, Severity
 from launcher.model.plan import Action, Plan
 from launcher.model.problem import Exit, LauncherError, Problem
-from launcher.model.revision import Entry
+from launcher.model.revision import Entry, tried
 from launcher.model.run import Event
 from launcher.model.wish import Wanted
+from launcher.resolve.exchange import differences
+from launcher.resolve.revision import revision_of
 
 # health is imported where something is to serve: a tenth of a run that only provisions would go into it
 if TYPE_CHECKING:
@@ -42,10 +45,14 @@ class Result:
     findings: tuple[Finding, ...] = ()
 
     @property
+    def failed(self) -> tuple[Problem, ...]:
+        """What of the plan was not done."""
+        return self.outcome.problems if self.outcome else ()
+
+    @property
     def problems(self) -> tuple[Problem, ...]:
         """Everything that went wrong, in the order in which it was found."""
-        found = self.outcome.problems if self.outcome else ()
-        return (*found, *(f.problem for f in self.findings if f.problem))
+        return (*self.failed, *(f.problem for f in self.findings if f.problem))
 
     @property
     def exit_code(self) -> Exit:
@@ -55,41 +62,69 @@ class Result:
         return Exit.HOSTS_FAILED if self.problems else Exit.DONE
 
 
+@dataclass(frozen=True, slots=True)
+class Boots:
+    """What an `up` may do to hosts that need a reboot, or a new driver."""
+
+    reboots: bool = True
+    """Boot them anew; else they are told of, and left where that is needed."""
+    below_minimum: bool = False
+    """Even if too few of a pool serve meanwhile."""
+
+
 def up(
-    fleet: Hands, wanted: Wanted, limit: Limit, approve: Approve, run: Run, kept: Kept | None = None
+    fleet: Hands,
+    wanted: Wanted,
+    limit: Limit,
+    approve: Approve,
+    run: Run,
+    kept: Kept | None = None,
+    *,
+    boots: Boots | None = None,
 ) -> Result:
     """Observe, plan, ask, apply stage by stage, verify. The hosts are locked by the caller.
 
-    Where engines of another release run, by what hosts remember, they move as in a rollout: half of them
-    while the others serve, if there are enough.
+    Where engines run, by what hosts remember, that cannot hand KV to those that are wanted, they move as in a
+    rollout: half of them while the others serve, if there are enough. Where hosts need what engines stop for,
+    a driver or a reboot, they go instance by instance: PlanRefusedError where too few would serve meanwhile.
     """
+    boots = boots or Boots()
     here = limited(wanted, limit.hosts)
     planned = plan(fleet, here)
     run.listener(Event("planned", str(len(planned.changes)), data={"digest": planned.digest}))
-    other = other_release(wanted, planned) if kept and not limit.left_out else None
-    before = _before(other, kept) if other and kept else None
+    before = kept_apart(fleet, wanted, planned, kept) if kept and not limit.left_out else None
     if before:
         from launcher.flows.rollout import Manner, rollout
 
         manner = Manner(below_minimum=True, within_s=IDLE_WITHIN_S, returns=False)
         return rollout(fleet, before, wanted, manner, approve, run)
+    if wanted.deployment and halting(wanted, planned):
+        from launcher.flows.reboots import roll, spared, way_of
+
+        way = way_of(fleet, wanted, planned, below_minimum=boots.below_minimum or not boots.reboots)
+        if way:
+            go = roll if boots.reboots else spared
+            return go(fleet, wanted, planned, way, limit, approve, run)
     if not approve(planned):
         return Result(planned, None)
     with remembered(fleet, wanted, planned, run, whole=not limit.left_out) as note:
-        result = make_so(fleet, wanted, planned, run, limit=limit)
+        result = make_so(fleet, wanted, planned, run, limit=limit, reboots=boots.reboots)
         if result.exit_code is Exit.DONE:
             note.result = "part" if limit.left_out else "good"
     return result
 
 
-def other_release(wanted: Wanted, planned: Plan) -> Entry | None:
-    """The last run that hosts remember, where it had engines of another release and some of them restart."""
+def kept_apart(fleet: Hands, wanted: Wanted, planned: Plan, kept: Kept) -> Wanted | None:
+    """What runs, where its engines and those that are wanted cannot hand KV to each other, and some restart.
+
+    By what hosts remember: all that was tried since it was last good may run, for a run may have been killed.
+    """
     restarts = any(c.action is Action.RESTART for c in planned.stage("engine"))
     if not restarts or planned.unreached or not routing(wanted.deployment):
         return None
-    version = wanted.wish.profile.stack.engine_version
-    others = [e for e in planned.remembered.values() if e and e.version != version]
-    return max(others, key=lambda e: (e.when, e.run), default=None)
+    entries, _ = recall(fleet, planned.remembered)
+    befores = (_before(entry, kept) for entry in tried(entries, revision_of(wanted)))
+    return next((before for before in befores if before and differences(before, wanted)), None)
 
 
 def _before(entry: Entry, kept: Kept) -> Wanted | None:
@@ -101,7 +136,9 @@ def _before(entry: Entry, kept: Kept) -> Wanted | None:
         return None
 
 
-def make_so(fleet: Hands, wanted: Wanted, planned: Plan, run: Run, *, limit: Limit) -> Result:
+def make_so(
+    fleet: Hands, wanted: Wanted, planned: Plan, run: Run, *, limit: Limit, reboots: bool = True
+) -> Result:
     """Apply a plan that was approved, and verify."""
     here = limited(wanted, limit.hosts)
     away = requests_of(fleet, wanted, planned, run, limit=limit)
@@ -113,6 +150,7 @@ def make_so(fleet: Hands, wanted: Wanted, planned: Plan, run: Run, *, limit: Lim
         start_instance=lambda instance: ready(fleet, wanted, instance, run),
         interrupted=run.interrupted,
         requests=away,
+        reboots=reboots,
     )
     told = tuple(away.findings) if away else ()
     if run.interrupted():

@@ -11,6 +11,7 @@ from launcher.flows.away import names
 from launcher.flows.drain import serving
 from launcher.flows.drained import drained_on, lasting
 from launcher.flows.groups import Member, first_group, one_of_each
+from launcher.flows.minimum import too_few
 from launcher.flows.restart_order import both_sides
 from launcher.model.deployment import Instance
 from launcher.model.plan import Action, Plan
@@ -127,21 +128,8 @@ def _refuse_one_by_one(fleet: Hands, wanted: Wanted, planned: Plan) -> None:
         return
     rows = waves(wanted.deployment.instances, changes)
     rolling = [tuple(i for i in row if i.name in restarting) for row in rows]
-    up = serving(fleet, wanted) - {d.instance for d in drained_on(fleet, wanted)}
-    if problems := tuple(_below(wanted, rolling, up)):
+    drained = {d.instance for d in drained_on(fleet, wanted)}
+    up = serving(fleet, wanted) - drained
+    do = "bring another one up first, or say --below-minimum: requests fail meanwhile, then"
+    if problems := tuple(too_few(wanted.wish.inventory.pools, rolling, up, do=do, drained=drained)):
         raise PlanRefusedError(*problems)
-
-
-def _below(wanted: Wanted, rolling: Sequence[Sequence[Instance]], up: Collection[str]) -> Iterator[Problem]:
-    """Each pool that falls below its minimum while one of these waves is away."""
-    for name in dict.fromkeys(i.pool for row in rolling for i in row):
-        pool = wanted.wish.inventory.pools[name]
-        own = {u for u in up if u.startswith(f"{name}-")}
-        left = min(len(own - {i.name for i in row}) for row in rolling)
-        if left < pool.minimum:
-            yield Problem(
-                what=f"pool {name} would have {left} instances that serve, its minimum is {pool.minimum}",
-                where=pool.source,
-                why=f"these serve now: {', '.join(sorted(own)) or 'none'}",
-                do="bring another one up first, or say --below-minimum: requests fail meanwhile, then",
-            )

@@ -33,6 +33,12 @@ class RankLoad:
     generation_tokens: float
     transferred_prompt_tokens: float
     """Prompt tokens whose KV came from a prefill instance."""
+    ttft_seconds: float = 0.0
+    """Seconds to the first token, of all requests that had one, and how many these were."""
+    ttft_count: float = 0.0
+    tpot_seconds: float = 0.0
+    """Seconds for a token after the first, each request's mean, and how many requests have ended."""
+    tpot_count: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +212,10 @@ def load(name: str, rank: str, reading: Reading) -> RankLoad:
         value("prompt_tokens"),
         value("generation_tokens"),
         value("transferred_prompt_tokens"),
+        ttft_seconds=value("ttft_seconds"),
+        ttft_count=value("ttft_count"),
+        tpot_seconds=value("tpot_seconds"),
+        tpot_count=value("tpot_count"),
     )
 
 

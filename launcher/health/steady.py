@@ -39,13 +39,26 @@ class Told:
 class SteadyLoad:
     """Runs while the `with` block does; the requests that it began then come to their end."""
 
-    def __init__(self, url: str, served_name: str, *, per_second: float, within_s: float, nonce: str) -> None:
-        """`url`: of the front; `within_s`: the time-out of one request; `nonce` makes prompts new ones."""
+    def __init__(
+        self,
+        url: str,
+        served_name: str,
+        *,
+        per_second: float,
+        within_s: float,
+        nonce: str,
+        also: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`url`: of the front; `within_s`: the time-out of one request; `nonce` makes prompts new ones.
+
+        `also`: what else requests of the load say, that changes no answer.
+        """
         place = urlsplit(url)
         self._place = (place.hostname or "", place.port or 80)
         self._bodies = [completion(served_name, nonce=nonce, turn=turn) for turn in range(PROMPTS)]
         self._answers: list[str] = []
         self._alone_only = False
+        self._also = {**(also or {})}
         self._begun = self._open = 0
         self._per_second, self._within_s = per_second, within_s
         self.told: list[Told] = []
@@ -107,7 +120,7 @@ class SteadyLoad:
         begun, alone = self._begun, self._open == 1
         try:
             how, text = await asyncio.wait_for(
-                self._ask(self._bodies[turn], streamed=streamed), self._within_s
+                self._ask({**self._bodies[turn], **self._also}, streamed=streamed), self._within_s
             )
             if not how:
                 met = not alone or self._begun > begun

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from launcher.load.choice import Choice
 from launcher.load.collect import Collector
 from launcher.load.data import Data, roots_of
 from launcher.load.document import Document
 from launcher.load.form import InventoryFile, inventory_schema, read_choices, read_file
 from launcher.load.inventory import make_inventory
-from launcher.load.kept import KEPT_INVENTORY, address_in, kept_file, reached_as
+from launcher.load.kept import KEPT_INVENTORY, kept_file, reached_as
+from launcher.load.monitoring import read_monitoring, settings_problems
 from launcher.load.profile import read_profile, read_stack
 from launcher.load.roles import read_roles
 from launcher.load.rules import beside, no_such_file, profile_problems
 from launcher.load.secrets import open_secrets
 from launcher.load.ssh_config import host_name
 from launcher.model.inventory import Inventory
+from launcher.model.monitoring import Monitoring
 from launcher.model.problem import InputError
+from launcher.model.profile import place_of
 from launcher.model.wish import Wish
 
 __all__ = ["Data", "inventory_schema", "load", "load_from", "load_kept"]
@@ -63,9 +67,9 @@ def load_from(
     problems = Collector()
     file = problems.attempt(lambda: read_file(document))
     if present and file:
-        file = kept_file(file, present)
+        file = kept_file(file, present, document.path)
     choices = read_choices(document)
-    stack = profile = roles = inventory = None
+    stack = profile = roles = inventory = monitoring = None
     if "stack" in choices:
         stack, more = read_stack(choices["stack"], data, problems)
         choices |= more
@@ -75,8 +79,9 @@ def load_from(
         roles = read_roles(stack, data, problems)
     if file is not None:
         layout = profile.layout if profile else None
-        look_up = address_in(present) if present else _host_names(file, document, data)
+        look_up = _host_names(file, document, data)
         inventory = make_inventory(file, document, layout=layout, host_name=look_up, problems=problems)
+        monitoring = _monitoring(inventory, data, problems)
     problems.raise_any()
     assert inventory is not None
     assert profile is not None
@@ -88,7 +93,24 @@ def load_from(
         folder = Path(inventory.path).parent
         secrets = dict(open_secrets(inventory.secrets, environment=environment, beside=folder))
     files = {**data.files, KEPT_INVENTORY: data.content(path)}
-    return Wish(inventory, profile, roles, data_digest=data.digest, secrets=secrets, files=files)
+    return Wish(
+        inventory,
+        profile,
+        roles,
+        data_digest=data.digest,
+        secrets=secrets,
+        files=files,
+        monitoring=monitoring,
+    )
+
+
+def _monitoring(inventory: Inventory, data: Data, problems: Collector) -> Monitoring | None:
+    settings, found = inventory.monitoring, None
+    if settings.host:
+        sla = Choice(settings.sla, place_of(settings, "sla"))
+        found = problems.attempt(lambda: read_monitoring(data, sla))
+    problems.keep(settings_problems(settings, found, inventory.hosts))
+    return found
 
 
 def _host_names(file: InventoryFile, document: Document, data: Data) -> Callable[[str], str]:

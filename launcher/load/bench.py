@@ -1,19 +1,33 @@
-"""configs/bench.yaml → Method; knows no benchmark."""
+"""configs/bench.yaml and configs/telemetry.yaml → Method, Telemetry; knows no benchmark."""
 
 from __future__ import annotations
+
+from typing import TypeVar
 
 from launcher.load.data import Data
 from launcher.load.schema import fill
 from launcher.model.bench import Method
 from launcher.model.problem import InputError, Problem
+from launcher.model.telemetry import Telemetry
 
 FILE = "configs/bench.yaml"
+TELEMETRY = "configs/telemetry.yaml"
+T = TypeVar("T")
 
 
 def read_method(data: Data) -> Method:
     """How benchmarks are measured and judged. InputError where the file is not as it should be."""
-    path = data.find(FILE)
+    return _read(Method, FILE, data)
+
+
+def read_telemetry(data: Data) -> Telemetry:
+    """What exporters are asked for meanwhile. InputError where the file is not as it should be."""
+    return _read(Telemetry, TELEMETRY, data)
+
+
+def _read(wanted: type[T], file: str, data: Data) -> T:
+    path = data.find(file)
     if path is None:
-        raise InputError(Problem("no such file", where=FILE, do="restore it: it comes with this program"))
+        raise InputError(Problem("no such file", where=file, do="restore it: it comes with this program"))
     document = data.document(path)
-    return fill(Method, document.values, place=document.place)
+    return fill(wanted, document.values, place=document.place)

@@ -11,7 +11,7 @@ from annotated_types import Ge
 from launcher.load.choice import Choice
 from launcher.load.document import Document
 from launcher.load.schema import fill, json_schema
-from launcher.model.inventory import FrontSettings, Paths, PoolName, SshSettings
+from launcher.model.inventory import FrontSettings, MonitoringSettings, Paths, PoolName, SshSettings
 from launcher.model.profile import Setting, Settings
 
 Scope: TypeAlias = Literal["all", "prefill", "decode", "router"]
@@ -75,6 +75,8 @@ class InventoryFile:
     """Variables of the processes, above those of the layout."""
     front: FrontSettings = field(default_factory=FrontSettings)
     """API key and TLS for users."""
+    monitoring: MonitoringSettings = field(default_factory=MonitoringSettings)
+    """Prometheus, alerts and exporters; absent: none."""
     secrets: Mapping[str, Setting] = field(default_factory=dict)
     """Secret name → `env:NAME`, `file:PATH` (mode 0600) or `command:WORDS`."""
     accept: Mapping[str, Setting] = field(default_factory=dict)

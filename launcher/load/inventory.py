@@ -44,6 +44,7 @@ def make_inventory(
         settings={str(scope): settings for scope, settings in file.settings.items()},
         environment={str(scope): settings for scope, settings in file.environment.items()},
         front=file.front,
+        monitoring=file.monitoring,
         secrets=file.secrets,
         accept=file.accept,
         path=document.path,

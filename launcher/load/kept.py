@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from launcher.load.form import InventoryFile
-from launcher.model.inventory import Host, Inventory, SshSettings
+from launcher.load.ranges import expand
+from launcher.model.inventory import Inventory, SshSettings
 from launcher.model.problem import InputError, Problem
 
 KEPT_INVENTORY = "inventory.yaml"
@@ -52,30 +53,42 @@ def unpack(archive: bytes, folder: Path) -> None:
         ) from None
 
 
-def kept_file(file: InventoryFile, present: Inventory) -> InventoryFile:
-    """An inventory of another day, without what belongs to its day: ways to hosts, and sources of secrets."""
-    return replace(file, ssh=SshSettings(), secrets={**file.secrets, **present.secrets})
-
-
-def address_in(present: Inventory) -> Callable[[str], str]:
-    """Looks up where a host is now."""
-    return lambda name: present.hosts[name].address if name in present.hosts else ""
+def kept_file(file: InventoryFile, present: Inventory, path: str) -> InventoryFile:
+    """An inventory of another day, kept as `path`, without what belongs to its day: where hosts are, how they
+    are reached, sources of secrets. Hosts that there are no more are left out; InputError, if pools had them.
+    """
+    hosts = {name: entry for key, entry in file.hosts.items() for name in expand(key)}
+    if gone := tuple(name for name in _pooled(file) if name not in present.hosts):
+        raise InputError(_gone(gone, file, present, path))
+    there = {
+        name: replace(entry, address=present.hosts[name].address)
+        for name, entry in hosts.items()
+        if name in present.hosts
+    }
+    return replace(file, hosts=there, ssh=SshSettings(), secrets={**file.secrets, **present.secrets})
 
 
 def reached_as(inventory: Inventory, present: Inventory) -> Inventory:
-    """The same, of hosts where and as `present` reaches them. InputError for hosts that it does not have."""
-    if missing := tuple(_missing(inventory, present)):
-        raise InputError(*missing)
-    hosts = {name: _moved(host, present.hosts[name]) for name, host in inventory.hosts.items()}
-    return replace(inventory, hosts=hosts, ssh=present.ssh, path=present.path)
+    """The same, reached as `present` is."""
+    return replace(inventory, ssh=present.ssh, path=present.path)
 
 
-def _moved(host: Host, now: Host) -> Host:
-    return replace(host, address=now.address)
+def _pooled(file: InventoryFile) -> dict[str, str]:
+    """Host → the pools that it is in."""
+    found: dict[str, str] = {}
+    for pool, entry in file.pools.items():
+        for text in (entry.hosts,) if isinstance(entry.hosts, str) else entry.hosts:
+            for name in expand(text):
+                found[name] = f"{found[name]}, {pool}" if name in found else pool
+    return found
 
 
-def _missing(inventory: Inventory, present: Inventory) -> Iterator[Problem]:
-    for host in inventory.hosts.values():
-        if host.name not in present.hosts:
-            do = f"add {host.name} to hosts of {present.path}"
-            yield Problem(f"the revision has {host.name}, the inventory does not", where=host.source, do=do)
+def _gone(gone: Sequence[str], file: InventoryFile, present: Inventory, path: str) -> Problem:
+    pools = _pooled(file)
+    return Problem(
+        what=f"the revision needs {', '.join(gone)}, which the inventory no longer has",
+        where=present.path,
+        why="; ".join(f"{name} was of pool {pools[name]}" for name in gone),
+        do=f"add what is still there to `hosts:` again; for what is not, write what you want of {path} "
+        f"into {present.path}, then dsv32-launch up",
+    )

@@ -9,7 +9,7 @@ from pathlib import Path
 from launcher.load.data import Data
 from launcher.load.document import Location
 from launcher.load.schema import fill
-from launcher.model.architecture import Architecture
+from launcher.model.architecture import ALIKE, Architecture
 from launcher.model.problem import InputError, Problem
 from launcher.model.values import Json
 
@@ -39,24 +39,6 @@ SPARSE_NAMES: Mapping[str, str] = {
     "index_topk": "index_topk",
 }
 """Fields that only models with DSA have."""
-SAME: Mapping[str, Json] = {
-    "model_type": "deepseek_v3",
-    "torch_dtype": "bfloat16",
-    "scoring_func": "sigmoid",
-    "topk_method": "noaux_tc",
-    "norm_topk_prob": True,
-    "routed_scaling_factor": 2.5,
-    "moe_layer_freq": 1,
-    "rope_theta": 10000.0,
-    "rms_norm_eps": 1e-06,
-    "hidden_act": "silu",
-    "initializer_range": 0.02,
-    "attention_bias": False,
-    "attention_dropout": 0.0,
-    "tie_word_embeddings": False,
-    "use_cache": True,
-}
-"""What all models of this shape say alike: deepseek-ai/DeepSeek-V3.2, config.json."""
 
 
 def as_config(shape: Architecture) -> Mapping[str, Json]:
@@ -74,7 +56,7 @@ def as_config(shape: Architecture) -> Mapping[str, Json]:
             "scale_fmt": "ue8m0",
             "weight_block_size": [128, 128],
         }
-    return {**SAME, **config}
+    return {**ALIKE, **config}
 
 
 def read_model_config(path: Path, data: Data) -> Architecture:

@@ -17,7 +17,7 @@ FOLDER = "configs/references"
 
 
 def read_references(data: Data) -> Mapping[str, Reference]:
-    """Each published row by its name; points of the speed model are rows too. InputError with all Problems."""
+    """Each published row by its name; points of the model are rows, too. InputError with all Problems."""
     problems = Collector()
     found = {name: reference_of(point) for name, point in read_points(data).items()}
     for name in data.names(FOLDER, holding=".yaml"):

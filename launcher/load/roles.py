@@ -29,6 +29,8 @@ class RoleFile:
     """The pools whose hosts get it; absent: all hosts."""
     needs: tuple[str, ...] = ()
     """Roles that come before, within the same stage or earlier."""
+    halts: bool = False
+    """Its changes are made only while no engine runs on the host: drivers, and what they serve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ def read_role(name: str, data: Data) -> Role:
         stage=head.stage,
         pools=head.pools,
         needs=head.needs,
+        halts=head.halts,
         steps=steps,
         templates=templates,
         files=files,

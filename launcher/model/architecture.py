@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
 from annotated_types import Ge
+
+from launcher.model.values import Json
+
+ALIKE: Mapping[str, Json] = {
+    "model_type": "deepseek_v3",
+    "torch_dtype": "bfloat16",
+    "scoring_func": "sigmoid",
+    "topk_method": "noaux_tc",
+    "norm_topk_prob": True,
+    "routed_scaling_factor": 2.5,
+    "moe_layer_freq": 1,
+    "rope_theta": 10000.0,
+    "rms_norm_eps": 1e-06,
+    "hidden_act": "silu",
+    "initializer_range": 0.02,
+    "attention_bias": False,
+    "attention_dropout": 0.0,
+    "tie_word_embeddings": False,
+    "use_cache": True,
+}
+"""Fields of config.json that all models of this shape have alike: deepseek-ai/DeepSeek-V3.2."""
 
 
 @dataclass(frozen=True, slots=True)

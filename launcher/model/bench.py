@@ -11,6 +11,7 @@ from annotated_types import Ge, Gt, Lt, MinLen
 from launcher.model.deployment import Instance
 from launcher.model.profile import EnginePool
 from launcher.model.sla import LimitName, Statistic
+from launcher.model.telemetry import Track
 
 Verdict: TypeAlias = Literal["PASS", "FAIL", "CANNOT TELL"]
 Axis: TypeAlias = Literal["concurrency", "rate"]
@@ -150,6 +151,10 @@ class Result:
     """Where its JSON is kept on this machine."""
     words: tuple[str, ...] = ()
     """The client's command line."""
+    tracks: tuple[Track, ...] = ()
+    """What exporters told of GPUs and NICs meanwhile."""
+    untold: tuple[str, ...] = ()
+    """Of what they told nothing, and why."""
 
     @property
     def completed(self) -> int:

@@ -13,7 +13,7 @@ from launcher.model.profile import EnginePool, Setting, Style
 Slot: TypeAlias = Literal["a", "b"]
 SLOTS: tuple[Slot, ...] = ("a", "b")
 EndpointName: TypeAlias = Literal[
-    "api", "rpc", "kv", "supervisor", "guard", "router", "router-metrics", "front"
+    "api", "rpc", "kv", "supervisor", "guard", "router", "router-metrics", "front", "front-metrics"
 ]
 
 
@@ -160,6 +160,7 @@ class Front:
     host: str
     unit: str
     endpoint: Endpoint
+    metrics: Endpoint
     settings: FrontSettings
     others: tuple[str, ...] = ()
     """Addresses of the other hosts that have one."""

@@ -95,6 +95,33 @@ class FrontSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class MonitoringSettings:
+    """Who collects what hosts and engines tell of themselves, and what is an alert."""
+
+    host: str = ""
+    """The host with Prometheus and Alertmanager; all hosts then have exporters. Empty: none has any of it."""
+    sla: str = "article"
+    """The service level that TTFT and TPOT are held against: a file in configs/slas/."""
+    tell: str = ""
+    """URL that Alertmanager sends alerts to (its webhook); empty: they are seen at Alertmanager alone."""
+    every_s: Annotated[int, Ge(1), Le(120)] = 15
+    """Seconds between two looks at each target. Above 120, Prometheus takes a value for lost in between."""
+    keep_days: Annotated[int, Ge(1)] = 15
+    limits: Mapping[str, float] = field(default_factory=dict)
+    """Limit of configs/alerts.yaml → another value."""
+    for_s: Mapping[str, Annotated[int, Ge(0)]] = field(default_factory=dict)
+    """Alert → how long it must hold before it fires, instead of what configs/alerts.yaml says."""
+    host_port: Port = 9100
+    """The node exporter's, on each host."""
+    gpu_port: Port = 9400
+    """The DCGM exporter's, on each host with GPUs."""
+    prometheus_port: Port = 9090
+    alertmanager_port: Port = 9093
+    places: Mapping[str, str] = field(default_factory=dict, compare=False)
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Inventory:
     """One fleet, as its user describes it."""
 
@@ -111,6 +138,7 @@ class Inventory:
     settings: SettingsByPool = field(default_factory=dict)
     environment: SettingsByPool = field(default_factory=dict)
     front: FrontSettings = field(default_factory=FrontSettings)
+    monitoring: MonitoringSettings = field(default_factory=MonitoringSettings)
     secrets: Mapping[str, Setting] = field(default_factory=dict)
     """Secret name → where its value comes from: `env:NAME`, `file:PATH` or `command:WORDS`."""
     accept: Mapping[str, Setting] = field(default_factory=dict)

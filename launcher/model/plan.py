@@ -25,6 +25,7 @@ class Action(Enum):
     RESTART = "↻"
     STOP = "■"
     COMMAND = "!"
+    REBOOT = "⟳"
 
 
 @dataclass(frozen=True, slots=True)

@@ -255,6 +255,8 @@ class RouterLayout:
     """The same for their metrics: this port and the next one."""
     front_port: Port = 8080
     """HAProxy's port: the address users get."""
+    front_metrics_port: Port = 8405
+    """HAProxy's own metrics."""
     settings: Settings = field(default_factory=dict)
     environment: Settings = field(default_factory=dict)
     source: str = ""

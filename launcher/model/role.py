@@ -11,7 +11,7 @@ from launcher.model.profile import Setting
 
 Stage: TypeAlias = Literal["host", "runtime", "weights", "engine", "router"]
 STAGES: tuple[Stage, ...] = ("host", "runtime", "weights", "engine", "router")
-Each: TypeAlias = Literal["host", "process", "router", "front", "address"]
+Each: TypeAlias = Literal["host", "process", "router", "front", "address", "monitored", "monitor"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,8 @@ class RoleStep:
     kind: str
     each: Each
     """host: once; process: once for each engine process of the host; router: once for each router of it,
-    and of kind `turns` once for both; front: once for its front; address: so, where fronts share one."""
+    and of kind `turns` once for both; front: once for its front; address: so, where fronts share one;
+    monitored: once, where the inventory has `monitoring`; monitor: once for the host that it names."""
     restart_on: tuple[str, ...]
     """Steps of this role whose content makes the unit restart when it changes (kind `unit` only)."""
     params: Mapping[str, Setting]
@@ -39,6 +40,8 @@ class Role:
     pools: tuple[PoolName, ...]
     """Empty: all hosts."""
     needs: tuple[str, ...]
+    halts: bool
+    """Its changes are made only while no engine runs on the host."""
     steps: tuple[RoleStep, ...]
     templates: Mapping[str, str]
     """File name → text, of templates/."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from launcher.model.deployment import Deployment
 from launcher.model.inventory import Inventory
+from launcher.model.monitoring import Monitoring
 from launcher.model.profile import Profile
 from launcher.model.role import Role, Step
 from launcher.model.secret import Secret
@@ -24,6 +25,8 @@ class Wish:
     secrets: Mapping[str, Secret] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     """All that was read, as a data folder, `inventory.yaml` in it: name → content. No secret is there."""
+    monitoring: Monitoring | None = None
+    """Alerts and dashboards; None where nothing is monitored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -281,7 +281,7 @@ class Probes:
         return {"text": content[: abs(max_bytes)].decode("utf-8", "replace"), **cut}
 
     def unit(self, name: str) -> dict[str, Any]:
-        shown = self._show(name)
+        shown = self._show(name)  # a timer has no main process: systemctl leaves those lines out
         return {
             "load": shown["LoadState"],
             "active": shown["ActiveState"],
@@ -289,9 +289,9 @@ class Probes:
             "enabled": shown["UnitFileState"],
             "needs_reload": shown["NeedDaemonReload"] == "yes",
             "release": text_of(f"{self.root}/run/dsv32/{name}").strip(),
-            "main_pid": int(shown["MainPID"] or 0),
+            "main_pid": int(shown.get("MainPID") or 0),
             "result": shown["Result"],
-            "exit_status": int(shown["ExecMainStatus"] or 0),
+            "exit_status": int(shown.get("ExecMainStatus") or 0),
             "invocation": shown["InvocationID"],
             "since": epoch_of(shown["StateChangeTimestamp"]),
         }

@@ -69,6 +69,13 @@ class Connections:
                 raise LauncherError(faults.lock_lost(host))
             return self._open(host)
 
+    def forget(self, host: str) -> None:
+        """Hang up at one host; the next request opens a connection anew."""
+        with self._opening[host]:
+            self.traffic()
+            if session := self._sessions.pop(host, None):
+                session.close()
+
     def traffic(self) -> dict[str, tuple[int, int]]:
         """Bytes sent to and received from each host so far, SSH included."""
         for host, session in list(self._sessions.items()):

@@ -22,6 +22,7 @@ from launcher.model.wish import Wish
 from launcher.remote import faults
 from launcher.remote.agent_looks import LOOKS
 from launcher.remote.connections import Connections
+from launcher.remote.reboot import Reboot
 from launcher.remote.session import Session
 
 T = TypeVar("T")
@@ -154,6 +155,16 @@ class Fleet:
         self._locked |= {host for host, answer in answers.items() if answer is None}
         return {host: answer for host, answer in answers.items() if isinstance(answer, Problem)}
 
+    def reboot(self, host: str, *, listener: Listener, within_s: float) -> Problem | None:
+        """Boot a host anew, wait until it has started everything, and lock it again where it was locked.
+
+        None once it answers with another boot id; else why not, `within_s` after the order at the latest.
+        """
+        try:
+            return Reboot(self, host, listener, within_s).done()
+        except LauncherError as lost:
+            return lost.problems[0]
+
     def traffic(self) -> dict[str, tuple[int, int]]:
         """Bytes sent to and received from each host so far, SSH included."""
         return self.connections.traffic()
@@ -161,6 +172,13 @@ class Fleet:
     def close(self) -> None:
         """Hang up everywhere; agents end between two ops and let go of their locks."""
         self.connections.close()
+
+    def forget(self, host: str) -> bool:
+        """Let go of a host's connection, and of its lock with it; was it locked?"""
+        was_locked = host in self._locked
+        self._locked.discard(host)
+        self.connections.forget(host)
+        return was_locked
 
     def _ask(self, host: str, probes: tuple[Probe, ...], within_s: float) -> Facts:
         frame = {"ask": [(p.kind, p.args) for p in probes]}

@@ -13,7 +13,7 @@ from launcher.model.problem import InputError, Problem
 from launcher.model.profile import EnginePool, RouterLayout
 from launcher.model.wish import Wish
 from launcher.resolve.argv import environment_path, model_path, process, transfers
-from launcher.resolve.ports import collisions, engine_endpoints, front_endpoint, router_endpoints
+from launcher.resolve.ports import collisions, engine_endpoints, front_endpoints, router_endpoints
 from launcher.resolve.router import COMPUTED, front, router_processes
 from launcher.resolve.settings import Serving, engine_settings, router_settings, setting_problems
 from launcher.resolve.topology import Seat, seats, shape_problems, shared_gpu_problems
@@ -184,5 +184,5 @@ def _listeners(placed: list[Seat], serving: Serving) -> Iterator[tuple[str, str,
         for slot in SLOTS:
             for endpoint in router_endpoints(host, layout, slot):
                 yield f"router {slot}", endpoint.source, endpoint
-        front_at = front_endpoint(host, layout)
-        yield "router", front_at.source, front_at
+        for endpoint in front_endpoints(host, layout):
+            yield "router", endpoint.source, endpoint

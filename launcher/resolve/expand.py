@@ -14,6 +14,7 @@ from launcher.model.inventory import Host, PoolName
 from launcher.model.problem import InputError, Problem
 from launcher.model.role import STAGES, Role, RoleStep, Step
 from launcher.model.wish import Wanted, Wish
+from launcher.resolve.monitoring import grafana, rules
 from launcher.resolve.params import Param, read_params
 from launcher.steps import KINDS, unit
 
@@ -59,7 +60,7 @@ def expand(wish: Wish, deployment: Deployment | None) -> Wanted:
     """
     problems: dict[Problem, None] = {}
     roles = sorted(wish.roles, key=lambda role: STAGES.index(role.stage))
-    filler = Filler(shared_values(wish, deployment), deployment, problems)
+    filler = Filler(wish, deployment, problems)
     drafts = {role.name: _drafts(role, problems) for role in roles}
     steps = {
         host.name: tuple(
@@ -79,8 +80,9 @@ def expand(wish: Wish, deployment: Deployment | None) -> Wanted:
 class Filler:
     """Fills steps; remembers what does not differ from host to host."""
 
-    def __init__(self, values: Values, deployment: Deployment | None, problems: dict[Problem, None]) -> None:
-        self._values = values
+    def __init__(self, wish: Wish, deployment: Deployment | None, problems: dict[Problem, None]) -> None:
+        self._values: Values = {**shared_values(wish, deployment), **_watched_values(wish)}
+        self._inventory = wish.inventory
         self._deployment = deployment
         self._problems = problems
         self._texts: dict[Param, object] = {}
@@ -90,16 +92,24 @@ class Filler:
         """The steps of one role on one host."""
         made: dict[tuple[str, str], Any] = {}
         for draft in drafts:
-            for subject in _subjects(draft.step, host, self._deployment):
+            for subject in self._subjects(draft.step, host):
                 made[draft.step.name, subject.mark] = self._want(draft, subject)
         for draft in drafts:
-            for subject in _subjects(draft.step, host, self._deployment):
+            for subject in self._subjects(draft.step, host):
                 want = made[draft.step.name, subject.mark]
                 if want is None:
                     continue
                 if draft.step.restart_on:
                     want = replace(want, depends=_depends(draft.step, subject.mark, made))
                 yield _step(draft, subject, want)
+
+    def _subjects(self, step: RoleStep, host: Host) -> Iterator[Subject]:
+        if step.each in ("monitored", "monitor"):
+            watching = self._inventory.monitoring.host
+            if watching and (step.each == "monitored" or watching == host.name):
+                yield Subject(host)
+        else:
+            yield from _subjects(step, host, self._deployment)
 
     def _want(self, draft: Draft, subject: Subject) -> Any:
         """The kind's parameters; None, and Problems noted, where they cannot be filled."""
@@ -253,6 +263,16 @@ def shared_values(wish: Wish, deployment: Deployment | None) -> dict[str, object
         "layout": profile.layout,
         "deployment": deployment,
         "secret": partial(_revealed, wish),
+    }
+
+
+def _watched_values(wish: Wish) -> dict[str, object]:
+    """The names that only roles know: the rules of Prometheus, and dashboards as Grafana's JSON."""
+    if wish.monitoring is None:
+        return {"rules": (), "dashboards": {}}
+    return {
+        "rules": tuple(rules(wish.monitoring, wish.inventory.monitoring)),
+        "dashboards": {name: grafana(board) for name, board in wish.monitoring.dashboards.items()},
     }
 
 

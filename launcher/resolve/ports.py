@@ -51,10 +51,13 @@ def router_endpoints(host: Host, layout: RouterLayout, slot: Slot) -> tuple[Endp
     )
 
 
-def front_endpoint(host: Host, layout: RouterLayout) -> Endpoint:
-    """Where users come in."""
-    source = place_of(layout, "front_port")
-    return Endpoint("front", host.name, host.address, layout.front_port, source=source)
+def front_endpoints(host: Host, layout: RouterLayout) -> tuple[Endpoint, Endpoint]:
+    """Where users come in, and where the front tells of itself."""
+    users, metrics = place_of(layout, "front_port"), place_of(layout, "front_metrics_port")
+    return (
+        Endpoint("front", host.name, host.address, layout.front_port, source=users),
+        Endpoint("front-metrics", host.name, host.address, layout.front_metrics_port, source=metrics),
+    )
 
 
 def collisions(listeners: Iterable[tuple[str, str, Endpoint]]) -> Iterator[Problem]:

@@ -8,7 +8,7 @@ from launcher.model.deployment import SLOTS, Argument, Front, Instance, RouterPr
 from launcher.model.inventory import Host
 from launcher.model.profile import RouterLayout, Setting, place_of
 from launcher.resolve.argv import argument, environment_path
-from launcher.resolve.ports import front_endpoint, router_endpoints
+from launcher.resolve.ports import front_endpoints, router_endpoints
 from launcher.resolve.settings import Serving, router_environment, router_settings
 
 # what resolve sets itself, whatever the settings say
@@ -45,7 +45,7 @@ def front(host: Host, layout: RouterLayout, serving: Serving) -> Front:
     return Front(
         host.name,
         "dsv32-front.service",
-        front_endpoint(host, layout),
+        *front_endpoints(host, layout),
         inventory.front,
         others=tuple(inventory.hosts[name].address for name in routing if name != host.name),
         place=routing.index(host.name),

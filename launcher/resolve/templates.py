@@ -8,6 +8,7 @@ import posixpath
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from html import escape as html_escape
 from types import TracebackType
 
 import jinja2
@@ -77,9 +78,9 @@ def is_template(text: str) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def compiled(text: str, path: str, line: int = 1) -> Template:
-    """A template that stands at `path`:`line`; InputError if it is none."""
-    environment = _environment()
+def compiled(text: str, path: str, line: int = 1, *, html: bool = False) -> Template:
+    """A template that stands at `path`:`line`; InputError if it is none. Into `html` values go escaped."""
+    environment = _environment(html)
     try:
         tree = environment.parse(text, filename=path)
         code = environment.compile(tree, filename=path)
@@ -95,15 +96,17 @@ def compiled(text: str, path: str, line: int = 1) -> Template:
 
 
 @functools.cache
-def _environment() -> jinja2.Environment:
+def _environment(html: bool) -> jinja2.Environment:
     environment = jinja2.Environment(
         undefined=Unknown,
         keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
-        autoescape=False,
+        autoescape=html,
     )
-    environment.filters.update(unit_quote=unit_quote, json=as_json, basename=posixpath.basename)
+    environment.filters.update(
+        unit_quote=unit_quote, json=as_json, basename=posixpath.basename, cell=table_cell
+    )
     return environment
 
 
@@ -120,6 +123,16 @@ def unit_quote(word: object, *, expands: bool = True) -> str:
     mark = "'" if '"' in text and "'" not in text else '"'
     quoted = "".join(f"\\{c}" if c == mark else ESCAPES.get(c, c) for c in text)
     return mark + (quoted.replace("$", "$$") if expands else quoted) + mark
+
+
+def table_cell(value: object) -> str:
+    """A text within a line of Markdown that means only itself.
+
+    >>> print(table_cell("a|b <i>"))
+    a\\|b &lt;i&gt;
+    """
+    text = html_escape(" ".join(str(value).split()), quote=False)
+    return re.sub(r"([\\|`*_\[\]])", r"\\\1", text)
 
 
 def as_json(value: object) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import TypeAlias
 
+from launcher.model.architecture import ALIKE
 from launcher.model.values import Json
 
 Shape: TypeAlias = tuple[int, ...]
@@ -22,9 +23,8 @@ VOCABULARY = 256 + len(SPECIALS)
 """One token a byte and the specials. An id beyond it would be a token without text: an empty reply."""
 
 CONFIG: Mapping[str, Json] = {
+    **ALIKE,
     "architectures": ["DeepseekV3ForCausalLM"],
-    "model_type": "deepseek_v3",
-    "torch_dtype": "bfloat16",
     "vocab_size": VOCABULARY,
     "pad_token_id": 256,
     "bos_token_id": 257,
@@ -34,7 +34,6 @@ CONFIG: Mapping[str, Json] = {
     "moe_intermediate_size": 64,
     "num_hidden_layers": 2,
     "first_k_dense_replace": 1,
-    "moe_layer_freq": 1,
     "num_attention_heads": 4,
     "num_key_value_heads": 4,
     # The real model's MLA widths: attention kernels are written for these alone.
@@ -48,20 +47,9 @@ CONFIG: Mapping[str, Json] = {
     "n_shared_experts": 1,
     "n_group": 2,
     "topk_group": 1,
-    "scoring_func": "sigmoid",
-    "topk_method": "noaux_tc",
-    "norm_topk_prob": True,
     "routed_scaling_factor": 1.0,
     "num_nextn_predict_layers": 0,
     "max_position_embeddings": 2048,
-    "rope_theta": 10000.0,
-    "rms_norm_eps": 1e-06,
-    "hidden_act": "silu",
-    "initializer_range": 0.02,
-    "attention_bias": False,
-    "attention_dropout": 0.0,
-    "tie_word_embeddings": False,
-    "use_cache": True,
 }
 
 

@@ -9,6 +9,7 @@ from launcher.model.facts import Facts, Probe
 from launcher.model.plan import Draft
 from launcher.steps import (
     absent,
+    boot,
     command,
     file,
     folder,
@@ -37,6 +38,7 @@ class Kind(Protocol):
 
 KINDS: Mapping[str, Kind] = {
     "absent": absent,
+    "boot": boot,
     "command": command,
     "file": file,
     "folder": folder,

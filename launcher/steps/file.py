@@ -22,6 +22,8 @@ class Params:
     group: str = "root"
     secret: bool = False
     """The content is never shown, diffed or journaled."""
+    reader: str = ""
+    """A unit that reads it again when it has changed: it is reloaded, if it runs."""
 
 
 def probes(want: Params) -> tuple[Probe, ...]:
@@ -44,7 +46,8 @@ def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
         only = Op("attributes", attributes.arguments(want))
         return (Draft(Action.UPDATE, want.path, attributes.describe(have), after, (only,)),)
     before = attributes.describe(have)
-    ops = (*attributes.clear(have, want.path, wanted_type="file"), put)
+    again = (Op("units", {"refresh": [want.reader]}),) if want.reader else ()
+    ops = (*attributes.clear(have, want.path, wanted_type="file"), put, *again)
     if want.secret:
         return (Draft(_action(before), want.path, before, f"{after}, content changed (secret)", ops),)
     if isinstance(want.content, bytes):

@@ -69,6 +69,10 @@ def run(folder: Path, url: str, *, status: int = 0, warm_up_status: int = 0) -> 
         "pages": [f"{url}/metrics", "http://127.0.0.1:9/metrics"],
         "counters": ["vllm:x_total"],
         "settle_s": 0,
+        "exporters": [f"{url}/metrics", "http://127.0.0.1:9/metrics"],
+        "series": ["vllm:other"],
+        "every_s": 0.05,
+        "most_looks": 4,
     }
     (folder / "spec.json").write_text(json.dumps(spec))
     (folder / "told.json").write_text("of an earlier run")
@@ -86,6 +90,17 @@ def test_the_warm_up_is_over_when_counters_are_read(tmp_path: Path, engine: tupl
     )
     assert told["after"] == {f"{url}/metrics": "vllm:x_total 2\n"}, "who does not answer is left out"
     assert (tmp_path / "result.json").exists()
+
+
+def test_exporters_are_looked_at_until_the_end_and_no_more_often_than_is_kept(
+    tmp_path: Path, engine: tuple[str, list[str]]
+) -> None:
+    url, _ = engine
+    _, told = run(tmp_path, url)
+    assert 2 <= len(told["looks"]) <= 4
+    assert all(pages == {f"{url}/metrics": "vllm:other 1\n"} for _, pages in told["looks"])
+    times = [when for when, _ in told["looks"]]
+    assert times == sorted(times)
 
 
 def test_imports_of_the_client_are_not_its_load(tmp_path: Path, engine: tuple[str, list[str]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,9 @@ from samples import sample
 
 from launcher.bench.workload import Once
 from launcher.flows.bench import bench_of, measure, refuse_silent
-from launcher.flows.bench_run import OTHERS, Bench, Record
+from launcher.flows.bench_run import OTHERS, Bench, Record, files
+from launcher.load.bench import read_telemetry
+from launcher.load.data import Data, shipped
 from launcher.model.bench import Measured
 from launcher.model.facts import Facts, Probe
 from launcher.model.plan import Op
@@ -85,7 +87,7 @@ class OneHost:
 def left(bench: Bench, *, before: str = BEFORE, after: str = AFTER, **changed: Any) -> dict[str, str]:
     """What a job that ended leaves in its folder."""
     pages = {"before": dict.fromkeys(bench.pages, before), "after": dict.fromkeys(bench.pages, after)}
-    told = {"status": 0, "cpu_percent": 12.5, **pages, **changed}
+    told = {"status": 0, "cpu_percent": 12.5, "looks": [], **pages, **changed}
     spec = {"words": bench.line(POINT, Once(1, "run-1", "/out"))}
     files = {"result.json": document("disaggregated"), "told.json": told, "spec.json": spec}
     return {name: json.dumps(content) for name, content in files.items()}
@@ -210,3 +212,35 @@ def test_a_changed_service_is_another_job(bench: Bench, tmp_path: Path) -> None:
     changed = bench_of(wanted, LOAD, bench.sla, METHOD, target="service", seed=1, repeats=1, salt="run")
     assert changed.job(POINT, 1) != bench.job(POINT, 1)
     assert bench.job(POINT, 1) == bench.job(POINT, 1)
+
+
+GPUS = """\
+DCGM_FI_PROF_SM_ACTIVE{{gpu="0"}} {active}
+DCGM_FI_PROF_SM_ACTIVE{{gpu="1"}} 0.5
+"""
+NIC = 'node_network_transmit_bytes_total{{device="eth0"}} {sent}\nnode_load1 2\n'
+
+
+def test_gpus_and_nics_are_told_over_the_run_and_who_did_not_answer_is_named(bench: Bench) -> None:
+    bench = replace(bench, telemetry=read_telemetry(Data((shipped(),))))
+    gpu, nic = (f"http://10.77.0.12:{port}/metrics" for port in (9400, 9100))
+    looks = [
+        [100.0, {gpu: GPUS.format(active=0.1), nic: NIC.format(sent=1000)}],
+        [105.0, {gpu: GPUS.format(active=0.9), nic: NIC.format(sent=6000)}],
+        [110.0, {gpu: GPUS.format(active=0.2), nic: NIC.format(sent=500)}],
+    ]
+    point, _, _ = measured(OneHost(files={**left(bench), **told_with(bench, looks=looks)}), bench)
+    (result,) = point.results
+    tracks = {(t.host, t.series, t.device): t for t in result.tracks}
+    first = tracks["h02", "sm_active", "0"]
+    assert (first.before, first.values, first.most, first.after) == (0.1, (0.1, 0.9, 0.2), 0.9, 0.2)
+    sent = tracks["h02", "nic_sent", "eth0"]
+    assert (sent.values, sent.before) == ((1000.0,), None), "it began anew after the second look"
+    assert tracks["h02", "load", ""].mean == 2
+    assert result.untold == (
+        "not measured: no gpu exporter answered on port 9400 of h01, h03",
+        "not measured: no host exporter answered on port 9100 of h01, h03",
+    )
+    spec = json.loads(next(op for op in files(bench, POINT, 1) if "spec" in op.args["path"]).content)
+    assert gpu in spec["exporters"]
+    assert "node_network_transmit_bytes_total" in spec["series"]

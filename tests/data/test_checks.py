@@ -12,6 +12,7 @@ from samples import SAMPLES, sample
 from launcher.checks.answers import Value
 from launcher.checks.asked import Asked, asked_of, filled
 from launcher.checks.judge import Outcome, across, alike, judged
+from launcher.load import load
 from launcher.load.checks import read_checks
 from launcher.load.data import Data, shipped
 from launcher.model.check import Check
@@ -106,6 +107,19 @@ def test_a_host_without_gpus_is_asked_nothing_about_gpus(fleets: list[Wanted]) -
     assert len({a.check.id for a in asked}) > 20
     assert "gpu" not in {a.check.topic for a in asked}
     assert "nvidia-smi" not in {word for a in asked for word in a.question.command}
+
+
+def test_a_host_with_one_gpu_and_no_nic_is_asked_neither_for_a_fabric_nor_for_rdma(tmp_path: Path) -> None:
+    """As one H200 in a virtual machine is: its fabric state is `N/A`, and nothing is wrong with that."""
+    root = Path(__file__).parents[2] / "scripts/h200"
+    config = tmp_path / "ssh_config"
+    config.write_text("".join(f"Host h{i:02}\n  HostName 10.77.0.{10 + i}\n" for i in range(1, 5)))
+    text = (root / "inventory.yaml").read_text()
+    (tmp_path / "one.yaml").write_text(text.replace("/var/tmp/dsv32-sandbox/ssh_config", str(config)))
+    wanted = resolve(load(tmp_path / "one.yaml", data_dir=root / "data", environment={}))
+    ids = {a.check.id for a in asked_of(CHECKS, wanted, wanted.wish.inventory.hosts)}
+    assert {"driver-answers", "gpu-count", "gpu-memory"} <= ids
+    assert not {"fabric-state", "fabric-status", "nvlinks", "rdma-layer", "nvshmem-prefix"} & ids
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,12 @@ def test_every_file_of_a_role_is_used(name: str) -> None:
     assert set(role.templates) | set(role.files) == used
 
 
+@pytest.mark.parametrize("name", ROLES)
+def test_a_role_that_reboots_hosts_is_one_for_which_engines_stop(name: str) -> None:
+    role = read_role(name, DATA)
+    assert role.halts or not any(step.kind == "boot" for step in role.steps)
+
+
 @pytest.mark.parametrize("name", STACKS)
 def test_a_stack_has_all_roles_that_its_roles_need(name: str) -> None:
     wanted = stack.read(name, DATA)

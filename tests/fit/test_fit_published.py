@@ -162,3 +162,22 @@ def test_a_kv_cache_of_a_given_size_has_the_tokens_and_narrow_layers_the_weights
     made = budget(model, H200, replace(ONE, kv_cache_gib=reserved))
     assert made.kv_tokens == logged("narrow4", r"GPU KV cache size: ([\d,]+)")
     assert made.weights_gib == pytest.approx(logged("narrow4", r"Model loading took ([\d.]+) GiB"), abs=0.12)
+
+
+# scripts/h200/measure on one H200, vLLM 0.25.1: another release, another utilization, a longer context
+MEASURED = replace(ONE, utilization=0.9, max_model_len=132_096)
+
+
+@pytest.mark.parametrize(("name", "layers"), [("dsa2-0.25", 2), ("dsa4-0.25", 4)])
+def test_what_nothing_was_fitted_on_is_foretold(name: str, layers: int) -> None:
+    made = budget(replace(V32, layers=layers, dense_layers=1), H200, MEASURED)
+    assert made.weights_gib == pytest.approx(logged(name, r"Model loading took ([\d.]+) GiB"), abs=0.15)
+    assert made.kv_gib == pytest.approx(logged(name, r"Available KV cache memory: ([\d.]+)"), rel=0.015)
+    assert made.kv_tokens == pytest.approx(logged(name, r"GPU KV cache size: ([\d,]+)"), rel=0.015)
+
+
+def test_dense_attention_has_the_weights_and_tokens_of_a_real_engine() -> None:
+    given = replace(MEASURED, kv_cache_gib=logged("mla2-0.25", r"reserved ([\d.]+) GiB memory for KV Cache"))
+    made = budget(replace(V31, layers=2, dense_layers=1), H200, given)
+    assert made.weights_gib == pytest.approx(logged("mla2-0.25", r"Model loading took ([\d.]+) GiB"), abs=0.1)
+    assert made.kv_tokens == pytest.approx(logged("mla2-0.25", r"GPU KV cache size: ([\d,]+)"), rel=1e-3)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from stub_fleet import StubFleet, publish_model
 from witness import said
 
+from launcher.health.steady import SteadyLoad, Told
 from launcher.sandbox import Sandbox
 
 STOCKED = Path(os.environ.get("DSV32_SANDBOX_DIR", "/var/tmp/dsv32-sandbox")) / "gpfs/stacks/sandbox-cpu"
@@ -21,6 +24,30 @@ POOLS = {
     "router": {"hosts": ["h04"]},
 }
 FRONT_PORT = 8080
+TOKEN_S = 0.1
+
+
+class Users(SteadyLoad):
+    """A steady load whose streams take a while, and what tests ask of it."""
+
+    def for_s(self, seconds: float) -> None:
+        """Let it go on."""
+        time.sleep(seconds)
+
+    @property
+    def failed(self) -> list[Told]:
+        """Those that did not get the whole, known answer."""
+        return [t for t in self.told if t.verdict != "ok"]
+
+    def failed_after(self, moment_s: float) -> list[Told]:
+        """Those that began after a moment and failed."""
+        return [t for t in self.failed if t.began_s > moment_s]
+
+    def __str__(self) -> str:
+        ways = Counter(f"{'streamed' if t.streamed else 'whole'} {t.verdict} {t.how}" for t in self.failed)
+        slowest_s = max((t.ended_s - t.began_s for t in self.told if t.verdict == "ok"), default=0.0)
+        failed = f"{len(self.failed)} failed {dict(ways) if ways else ''}"
+        return f"{len(self.told)} requests, {failed}, slowest good answer {slowest_s:.1f} s"
 
 
 class RoutedFleet(StubFleet):
@@ -37,6 +64,14 @@ class RoutedFleet(StubFleet):
     def entrance(self) -> tuple[str, int]:
         """Address and port of the front."""
         return self.host("h04").address, FRONT_PORT
+
+    def users(self, address: str = "", *, per_second: float = 10, within_s: float = 60) -> Users:
+        """Those who ask at the front of h04, or at another address."""
+        url = f"http://{address or self.entrance[0]}:{FRONT_PORT}"
+        also = {"stub_token_s": TOKEN_S}
+        load = Users(url, "tiny", per_second=per_second, within_s=within_s, nonce="users", also=also)
+        load.learn()
+        return load
 
     def reached(self) -> str:
         """The slot that users reach."""

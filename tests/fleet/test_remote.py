@@ -630,6 +630,9 @@ def test_the_life_of_a_unit_and_its_log(sandbox: Sandbox) -> None:
         ]
         assert runs["main_pid"] == int(host.exec("systemctl", "show", "-P", "MainPID", name).stdout)
         assert runs["since"] == int(host.exec("date", "-d", since(host, name), "+%s").stdout)
+        # what is no service has no process, and systemctl no line about one
+        timer = Probe("unit", ("systemd-tmpfiles-clean.timer",))
+        assert fleet.ask({"h01": (timer,)})["h01"][timer]["main_pid"] == 0
         await_(lambda: len(look(Probe("journal", (name, "", 50, "")))["entries"]) >= 3)
         start = look(Probe("journal", (name, runs["invocation"], 2, "start")))
         host.exec("rm", "/run/remote-runs")

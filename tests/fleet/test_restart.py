@@ -7,7 +7,6 @@ import urllib.request
 
 import pytest
 from routed_fleet import RoutedFleet
-from steady_load import SteadyLoad
 from witness import said
 
 pytestmark = pytest.mark.fleet
@@ -25,7 +24,7 @@ def drained(routed: RoutedFleet) -> list[str]:
 
 def test_one_instance_without_a_failed_request(routed: RoutedFleet) -> None:
     before = {h: started(routed, h, i) for h, i in (("h02", "decode-0"), ("h03", "decode-1"))}
-    with SteadyLoad(*routed.entrance) as load:
+    with routed.users() as load:
         done = routed.run("restart", "decode-1", "-m", "a new fan", "--yes", "--json")
     print(f"restart decode-1: {load}")
     assert done.code == 0, done.stdout
@@ -39,7 +38,7 @@ def test_one_instance_without_a_failed_request(routed: RoutedFleet) -> None:
 
 def test_a_pool_one_after_the_other(routed: RoutedFleet) -> None:
     before = {h: started(routed, h, i) for h, i in (("h01", "prefill-0"), ("h04", "prefill-1"))}
-    with SteadyLoad(*routed.entrance) as load:
+    with routed.users() as load:
         done = routed.run("restart", "prefill", "--rolling", "--canary", "--yes", "--json")
     print(f"restart prefill --rolling: {load}")
     assert done.code == 0, done.stdout
@@ -50,7 +49,7 @@ def test_a_pool_one_after_the_other(routed: RoutedFleet) -> None:
 
 def test_routers_take_turns(routed: RoutedFleet) -> None:
     first, before = routed.reached(), routed.invocations()
-    with SteadyLoad(*routed.entrance) as load:
+    with routed.users() as load:
         done = routed.run("restart", "router", "-m", "it leaks", "--yes", "--json")
     print(f"restart router: {load}")
     assert done.code == 0, done.stdout
@@ -90,7 +89,7 @@ def test_one_that_does_not_come_up_stays_away_from_requests(routed: RoutedFleet)
     """The other one serves on, and a later restart gives it back."""
     said(routed.host("h03"), "mv /nvme/environments /nvme/gone")
     try:
-        with SteadyLoad(*routed.entrance) as load:
+        with routed.users() as load:
             done = routed.run("restart", "decode-1", "--yes", "--json")
         print(f"restart of one that cannot start: {load}")
         assert done.code == 1, done.stdout

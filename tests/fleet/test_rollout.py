@@ -7,8 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from routed_fleet import RoutedFleet
-from steady_load import SteadyLoad
+from routed_fleet import RoutedFleet, Users
 from stub_fleet import DATA
 from witness import said
 
@@ -54,7 +53,7 @@ def history(routed: RoutedFleet, data: Path) -> list[tuple[str, str, str]]:
 def test_a_changed_setting_restarts_no_engine_that_gets_requests(routed: RoutedFleet) -> None:
     before = lives(routed)
     routed.inventory(settings={"all": {"max-num-seqs": 17}})
-    with SteadyLoad(*routed.entrance) as load:
+    with routed.users() as load:
         done = routed.up()
     print(f"up of a changed setting: {load}")
     assert done.code == 0, done.stdout + done.stderr
@@ -71,7 +70,7 @@ def test_back_to_the_version_before_even_if_killed_on_the_way(routed: RoutedFlee
     assert done.code == 0, done.stdout + done.stderr
     assert environments(routed) == {"stub-next"}
 
-    with SteadyLoad(*routed.entrance) as load:
+    with routed.users() as load:
         for moment in ("gets no requests", "users are sent"):
             killed_at(routed, load, moment, data)
         back = routed.run("rollback", "-m", "slow", "--yes", "--json", data=data)
@@ -88,7 +87,7 @@ def test_back_to_the_version_before_even_if_killed_on_the_way(routed: RoutedFlee
     assert routed.plan().changes == []
 
 
-def killed_at(routed: RoutedFleet, load: SteadyLoad, moment: str, data: Path) -> None:
+def killed_at(routed: RoutedFleet, load: Users, moment: str, data: Path) -> None:
     """A rollback that gets SIGKILL when it has told of a moment."""
     runs = len(routed.runs)
     begun = routed.start("rollback", "--yes", "--json", data=data)

@@ -10,7 +10,6 @@ import urllib.request
 
 import pytest
 from routed_fleet import POOLS, RoutedFleet
-from steady_load import SteadyLoad
 from witness import active, said
 
 pytestmark = pytest.mark.fleet
@@ -21,7 +20,7 @@ def test_workers_come_and_go_without_a_failed_request(routed: RoutedFleet) -> No
     first = routed.reached()
     for pools, told in ((ONE_DECODE, "workers -decode-1"), (POOLS, "workers +decode-1")):
         routed.inventory(pools=pools)
-        with SteadyLoad(*routed.entrance) as load:
+        with routed.users() as load:
             before = routed.invocations()
             done = routed.up()
         print(f"{told}: {load}")
@@ -41,7 +40,7 @@ def test_workers_come_and_go_without_a_failed_request(routed: RoutedFleet) -> No
 
 def test_another_flag_of_the_router(routed: RoutedFleet) -> None:
     routed.inventory(settings={"router": {"policy": "random"}})
-    with SteadyLoad(*routed.entrance) as load:
+    with routed.users() as load:
         done = routed.up()
     print(f"policy random: {load}")
     assert done.code == 0, done.stdout
@@ -51,23 +50,23 @@ def test_another_flag_of_the_router(routed: RoutedFleet) -> None:
 
 
 def test_a_router_that_is_killed_takes_only_what_it_had_begun_to_answer(routed: RoutedFleet) -> None:
-    with SteadyLoad(*routed.entrance) as load:
+    with routed.users() as load:
         said(routed.host("h04"), f"systemctl kill -s KILL dsv32-router-{routed.reached()}")
         killed_s = time.monotonic()
         load.for_s(5)
     print(f"router killed: {load}")
-    assert {(t.streamed, t.verdict) for t in load.failed} <= {(True, "cut")}
+    assert {(t.streamed, t.how) for t in load.failed} <= {(True, "cut")}
     assert not load.failed_after(killed_s)
     assert routed.run("status").code == 0, "it is back by itself"
 
 
 def test_a_router_that_hangs_is_killed_and_only_what_it_had_begun_is_cut(routed: RoutedFleet) -> None:
-    with SteadyLoad(*routed.entrance) as load:
+    with routed.users() as load:
         said(routed.host("h04"), f"systemctl kill -s STOP dsv32-router-{routed.reached()}")
         hung_s = time.monotonic()
         load.for_s(14)
     print(f"router hangs: {load}")
-    assert {(t.streamed, t.verdict) for t in load.failed} <= {(True, "cut")}
+    assert {(t.streamed, t.how) for t in load.failed} <= {(True, "cut")}
     assert not load.failed_after(hung_s)
     assert routed.run("status").code == 0, "it is back by itself"
     assert "took connections and did not answer" in routed.run("diagnose", "--since", "2m").stdout
@@ -75,7 +74,7 @@ def test_a_router_that_hangs_is_killed_and_only_what_it_had_begun_is_cut(routed:
 
 @pytest.mark.parametrize(("host", "unit"), [("h01", "dsv32-prefill-0"), ("h02", "dsv32-decode-0")])
 def test_a_dead_instance_is_out_at_once_and_back_by_itself(routed: RoutedFleet, host: str, unit: str) -> None:
-    with SteadyLoad(*routed.entrance, per_second=20) as load:
+    with routed.users(per_second=20) as load:
         said(routed.host(host), f"systemctl kill -s KILL {unit}")
         killed_s = time.monotonic()
         load.for_s(15)
@@ -92,7 +91,7 @@ def test_an_up_that_is_killed_is_finished_by_the_next(routed: RoutedFleet) -> No
         routed.inventory()
         assert routed.up().code == 0
         routed.inventory(settings=want)
-        with SteadyLoad(*routed.entrance) as load:
+        with routed.users() as load:
             begun = routed.start("up", "--yes", "--json")
             routed.wait_for("change-started")
             load.for_s(moment_s)
@@ -110,7 +109,7 @@ def test_an_up_that_is_killed_is_finished_by_the_next(routed: RoutedFleet) -> No
 def test_a_router_that_cannot_serve_is_never_reached(routed: RoutedFleet) -> None:
     first = routed.reached()
     routed.inventory(settings={"router": {"policy": "none-such"}})
-    with SteadyLoad(*routed.entrance) as load:
+    with routed.users() as load:
         done = routed.up()
     print(f"a router that does not start: {load}")
     assert done.code == 1

@@ -8,7 +8,6 @@ import urllib.request
 
 import pytest
 from routed_fleet import RoutedFleet
-from steady_load import SteadyLoad
 from witness import active, said
 
 pytestmark = pytest.mark.fleet
@@ -41,7 +40,7 @@ def pools(routed: RoutedFleet) -> dict[str, object]:
 def test_down_and_up_again_without_a_failed_request(routed: RoutedFleet) -> None:
     """What a removed instance has begun comes to its end; what the inventory says is edited and stays."""
     whole: list[bool] = []
-    with SteadyLoad(*routed.entrance) as load:
+    with routed.users() as load:
         long = streams(routed, whole)
         done = routed.run("scale", "decode=1", "-m", "a quiet night", "--yes", "--json")
         for thread in long:
@@ -59,7 +58,7 @@ def test_down_and_up_again_without_a_failed_request(routed: RoutedFleet) -> None
     (edit,) = done.lines("edit")
     assert len(edit["lines"]) == 1
 
-    with SteadyLoad(*routed.entrance) as load:
+    with routed.users() as load:
         done = routed.run("scale", "decode=2", "--yes", "--json")
     print(f"scale decode=2: {load}")
     assert done.code == 0, done.stdout + done.stderr

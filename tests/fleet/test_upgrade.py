@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from routed_fleet import RoutedFleet
-from steady_load import SteadyLoad
 from stub_fleet import DATA
 from witness import said
 
@@ -83,7 +82,7 @@ def environments(routed: RoutedFleet) -> set[str]:
 def test_one_that_cannot_start_goes_back_and_a_good_one_stays(routed: RoutedFleet, data: Path) -> None:
     inventory = routed.folder / "stub.yaml"
     before, written = lives(routed), inventory.read_text()
-    with SteadyLoad(*routed.entrance) as load, least_healthy(routed) as least:
+    with routed.users() as load, least_healthy(routed) as least:
         done = routed.run("upgrade", "--to", "stub-broken", "-m", "try it", "--yes", "--json", data=data)
     print(f"to a stack that cannot start: {load}; at least {least} healthy")
     assert done.code == 1, done.stdout + done.stderr
@@ -101,7 +100,7 @@ def test_one_that_cannot_start_goes_back_and_a_good_one_stays(routed: RoutedFlee
         ["prefill-1", "decode-1"],
     )
 
-    with SteadyLoad(*routed.entrance) as load, least_healthy(routed) as least:
+    with routed.users() as load, least_healthy(routed) as least:
         done = routed.run("upgrade", "--to", "stub-next", "-m", "and this", "--yes", "--json", data=data)
     print(f"to a good stack: {load}; at least {least} healthy")
     assert done.code == 0, done.stdout + done.stderr
@@ -113,3 +112,19 @@ def test_one_that_cannot_start_goes_back_and_a_good_one_stays(routed: RoutedFlee
     assert routed.plan(data=data).changes == []
     again = routed.run("upgrade", "--to", "stub-next", "--yes", "--json", data=data)
     assert again.code == 2, "the inventory says so already"
+    red_hosts_keep_it(routed, data)
+
+
+def red_hosts_keep_it(routed: RoutedFleet, data: Path) -> None:
+    """Whatever moves a service begins nothing where a check is red that `up` refuses with."""
+    inventory = routed.folder / "stub.yaml"
+    before, written = lives(routed), inventory.read_text()
+    routed.host("h03").exec("ip", "link", "set", "eth0", "mtu", "1400")
+    try:
+        for words in (["rollback"], ["upgrade", "--to", "stub-routed"], ["scale", "decode=1"]):
+            done = routed.run(*words, "--yes", "--json", data=data)
+            assert done.code == 1, done.stdout
+            assert {p["more"].rpartition(" ")[2] for p in done.problems} == {"peers-mtu"}, words
+    finally:
+        routed.host("h03").exec("ip", "link", "set", "eth0", "mtu", "1500")
+    assert (lives(routed), inventory.read_text()) == (before, written)

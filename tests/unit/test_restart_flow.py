@@ -131,6 +131,9 @@ def test_too_few_that_serve(wanted: Wanted) -> None:
     problem = refused(fleet, wanted, "decode-0")
     assert problem.what == "pool decode would have 0 instances that serve, its minimum is 1"
     assert problem.why == "these serve now: decode-0"
+    fleet.log.clear()
+    findings = restarted(fleet, wanted, "decode-1")
+    assert [f.text for f in findings if f.problem] == [], "one that serves nobody takes nothing away"
 
 
 @pytest.mark.parametrize("host", ["h03", "h04"])

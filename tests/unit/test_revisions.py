@@ -16,7 +16,17 @@ from launcher.load import load, load_kept
 from launcher.load.kept import pack, unpack
 from launcher.model.facts import Unknown
 from launcher.model.problem import InputError, LauncherError
-from launcher.model.revision import FOLDER, HISTORY, KEPT, Entry, entries_in, good_before, merged, running
+from launcher.model.revision import (
+    FOLDER,
+    HISTORY,
+    KEPT,
+    Entry,
+    entries_in,
+    good_before,
+    merged,
+    running,
+    tried,
+)
 from launcher.model.wish import Wanted
 from launcher.resolve import resolve
 from launcher.resolve.exchange import differences
@@ -80,9 +90,23 @@ def test_hosts_are_where_the_present_inventory_has_them(tmp_path: Path) -> None:
     kept = load_kept(tmp_path / "kept", replace(then.inventory, hosts=hosts, path="prod.yaml"))
     assert {h.address for h in kept.inventory.hosts.values()} == {h.address for h in hosts.values()}
     assert kept.inventory.path == "prod.yaml"
-    del hosts["h03"]
-    with pytest.raises(InputError, match="the revision has h03, the inventory does not"):
-        load_kept(tmp_path / "kept", replace(then.inventory, hosts=hosts))
+
+
+def test_hosts_that_there_are_no_more_are_named_if_they_served(tmp_path: Path) -> None:
+    then = wish(tmp_path, LAYOUT)
+    unpack(pack(then.files), tmp_path / "kept")
+    used = [host for pool in then.inventory.pools.values() for host in pool.hosts]
+    present = {name: host for name, host in then.inventory.hosts.items() if name in used}
+    assert len(present) < len(then.inventory.hosts)
+    kept = load_kept(tmp_path / "kept", replace(then.inventory, hosts=present))
+    assert kept.inventory.hosts.keys() == present.keys(), "those that served nothing are left out"
+    del present[used[0]]
+    with pytest.raises(InputError) as caught:
+        load_kept(tmp_path / "kept", replace(then.inventory, hosts=present, path="prod.yaml"))
+    (problem,) = caught.value.problems
+    assert problem.what == f"the revision needs {used[0]}, which the inventory no longer has"
+    assert f"{used[0]} was of pool prefill" in problem.why
+    assert f"write what you want of {tmp_path / 'kept/inventory.yaml'} into prod.yaml" in problem.do
 
 
 @pytest.mark.parametrize(
@@ -118,6 +142,21 @@ def test_what_is_no_archive_of_ours_is_refused(tmp_path: Path, archive: bytes) -
 )
 def test_where_a_rollback_goes(told: list[tuple[str, str, str]], present: str, expected: str | None) -> None:
     assert good_before(entries(*told), present) == expected
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ([("z", "up", "good"), ("a", "up", "good"), ("b", "up", "begun")], ["a"]),  # b was killed
+        ([("a", "up", "good"), ("c", "up", "failed"), ("b", "up", "part")], ["c", "a"]),
+        ([("a", "up", "good"), ("c", "up", "begun"), ("c", "up", "failed")], ["c", "a"]),
+        ([("a", "up", "good"), ("b", "up", "good")], []),
+        ([("b", "up", "good"), ("a", "up", "begun")], ["a"]),
+        ([("b", "up", "begun")], []),
+    ],
+)
+def test_what_may_run_beside_what_is_wanted(told: list[tuple[str, str, str]], expected: list[str]) -> None:
+    assert [e.revision for e in tried(entries(*told), "b")] == expected
 
 
 def test_of_a_run_that_some_hosts_missed_the_end_counts() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from launcher.model.plan import Op
 from launcher.model.problem import PlanRefusedError
 from launcher.model.wish import Wanted
 from launcher.resolve import resolve
+from launcher.resolve.revision import revision_of
 
 CAREFUL = Manner(below_minimum=False, within_s=5.0)
 ANYHOW = replace(CAREFUL, below_minimum=True)
@@ -80,7 +82,8 @@ class Watched(RoutedTables):
         return done
 
     def reached(self) -> dict[str, set[str]]:
-        """Instance → its environment, of those that run and that the router which users reach asks."""
+        """Instance → what it must have alike with its peers, its environment and what NIXL hashes, of those
+        that run and that the router which users reach asks."""
         front: Any = self.tables["h04"]
         slot = front.paths["/etc/dsv32/routers.cfg"].content.decode().splitlines()[0].split()[-1]
         asked = re.findall(r"http://10\.77\.0\.1(\d):8000", front.started[f"dsv32-router-{slot}.service"])
@@ -89,17 +92,18 @@ class Watched(RoutedTables):
             table: Any = self.tables[host]
             unit = f"dsv32-{SEATS[host]}.service"
             if table.runs(unit):
-                found[SEATS[host]] = set(re.findall(r"/environments/([\w-]+)/bin/stub", table.started[unit]))
+                alike = re.findall(r"/environments/([\w-]+)/bin/stub|--dtype (\w+)", table.started[unit])
+                found[SEATS[host]] = {environment or dtype for environment, dtype in alike}
         return found
 
     def environments(self) -> set[str]:
-        return set().union(*self.reached().values())
+        return {word for alike in self.reached().values() for word in alike if word.startswith("stub-")}
 
     def always_served(self) -> bool:
-        """At every moment users reached an instance of each pool, and all of the same environment."""
+        """At every moment users reached an instance of each pool, and all had alike what they must."""
         pools = [{name.partition("-")[0] for name in moment} for moment in self.seen]
         return all(p == {"prefill", "decode"} for p in pools) and all(
-            len(set().union(*moment.values())) == 1 for moment in self.seen
+            len({frozenset(alike) for alike in moment.values()}) == 1 for moment in self.seen
         )
 
 
@@ -261,27 +265,37 @@ def drains(fleet: Watched) -> list[str]:
     return [what for _, what in fleet.told if what.startswith("drained")]
 
 
-def test_up_goes_from_another_release_the_same_way(before: Wanted, after: Wanted) -> None:
-    """From where a move ended, or was killed; what ran before is read from what hosts remember."""
+def upped(fleet: Watched, wanted: Wanted, kept: Mapping[str, Wanted], name: str) -> Result:
+    """`up`, which finds what ran before by its revision."""
+    run = Run(name, quiet, lambda *_: "", lambda: False, "ana", "2026-11-29T19:00:00Z", "why")
+    everything = limit_to((), wanted.steps, wanted.deployment)
+    return up(fleet, wanted, everything, lambda _: True, run, lambda entry: kept[entry.revision])
+
+
+@pytest.mark.parametrize("again", ["forth", "back"])
+@pytest.mark.parametrize("apart", ["release", "hashed setting"])
+def test_up_goes_by_halves_where_both_cannot_serve_together(
+    before: Wanted, tmp_path: Path, apart: str, again: str
+) -> None:
+    """From where it began, or another was killed; what ran before is read from what hosts remember."""
+    hashed = {"all": {"dtype": "float16"}}
+    after = next_of(tmp_path) if apart == "release" else known(routed_wanted(tmp_path, settings=hashed))
+    wanted = after if again == "forth" else before
+    kept = {revision_of(w): w for w in (before, after)}
     start = fleet_with(before)
     start.log.clear()
     whole = deepcopy(start)
-    moved(whole, before, after, name="20261129T180000Z-upgrade")
+    upped(whole, after, kept, "20261129T180000Z-up")
+    assert drains(whole) == ["drained prefill-0 decode-0", "drained prefill-1 decode-1", "drained "]
     ops = sum(1 for _, what in whole.log if what != "ask")
-    run = Run(
-        "20261129T190000Z-up", quiet, lambda *_: "", lambda: False, "ana", "2026-11-29T19:00:00Z", "why"
-    )
-    everything = limit_to((), before.steps, before.deployment)
-    kept = {"1.0": before, "1.1": after}
     for number in (*range(2, ops, 2 * EVERY), None):
         fleet = deepcopy(start) if number else whole
         fleet.ops_left = number
         if number:
             with pytest.raises(Killed):
-                moved(fleet, before, after, name="20261129T180000Z-upgrade")
+                upped(fleet, after, kept, "20261129T180000Z-up")
         fleet.ops_left = None
-        result = up(fleet, before, everything, lambda _: True, run, lambda entry: kept[entry.version])
+        result = upped(fleet, wanted, kept, "20261129T190000Z-up")
         assert not result.problems, number
         assert fleet.always_served(), number
-        assert fleet.environments() == {"stub-routed"}
-        assert not plan(fleet, before), number
+        assert not plan(fleet, wanted), number

@@ -172,7 +172,7 @@ def test_a_pool_keeps_its_minimum(up: Mapping[str, bool], refused: bool) -> None
     scope = scope_of(book_of(STEPS[0]), WANTED.deployment, INVENTORY.hosts, "decode-0", must=True)
     found = below_minimum(scope, INVENTORY, status_of(**up))
     assert [p.what for p in found] == (
-        ["decode would have 0 serving, and its minimum is 1"] if refused else []
+        ["pool decode would have 0 instances that serve, its minimum is 1"] if refused else []
     )
 
 

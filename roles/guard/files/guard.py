@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 CLEAN, RUN, STOP = "clean", "run", "stop"
 FOLDER, SHOWN = "/var/lib/dsv32/guard", "/run/dsv32"
-BEAT_S, STILL_S = 1.0, 3.0
-LOOK_EVERY_S, ANSWER_WITHIN_S = 2.0, 5.0
+COLLECTED = ("epoch", "tries", "gave_up", "ready")  # by the node exporter of the host
+BEAT_S, STILL_S, LOOK_EVERY_S, ANSWER_WITHIN_S = 1.0, 3.0, 2.0, 5.0
 SYSTEMCTL_WITHIN_S, BUSY_WITHIN_S = 600, 30
 KEPT_ENDS, KILLED = 50, ("2", "3")  # CLD_KILLED, CLD_DUMPED
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -338,19 +338,17 @@ def sweep(patterns: list[str], folder: str = "/dev/shm") -> None:
 
 def text_of(path: str) -> str:
     """A file's text; empty where there is none."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""
+    with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+    return ""
 
 
-def write(path: str, value: Mapping[str, Any]) -> None:
+def write(path: str, text: str, mode: int = 0o600) -> None:
     """The whole file or nothing of it, on the disk when this returns."""
     folder = os.path.dirname(path)
     os.makedirs(folder, exist_ok=True)
-    with open(os.open(path + "~", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        json.dump(value, file)
+    with open(os.open(path + "~", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w") as file:
+        file.write(text)
         file.flush()
         os.fsync(file.fileno())
     os.rename(path + "~", path)
@@ -377,10 +375,9 @@ class Guard:
         self.ends: list[dict[str, Any]] = saved.get("ends", [])
         self.boot: str = saved.get("boot", "")  # in which the process was started
         self.booted = text_of("/proc/sys/kernel/random/boot_id").strip()
-        self.mail, self.health = Mail(config), Health(config)
+        self.mail, self.health, self.doing = Mail(config), Health(config), ""
         self.began_s = self.ended_s = self.stepped_s = clock_s()
         self.working: subprocess.Popen[bytes] | None = None
-        self.doing = ""
         self.shown: dict[str, Any] = {}
         if not saved:  # what it promised before its disk was lost must become too old to be believed
             time.sleep(config["silent_s"])
@@ -463,7 +460,7 @@ class Guard:
     def save(self) -> None:
         """Onto the disk."""
         kept = {"told": self.told._asdict(), "keys": self.keys, "ends": self.ends, "boot": self.boot}
-        write(self.place + ".json", kept)
+        write(self.place + ".json", json.dumps(kept))
 
     def end(self, decision: Decision, before: Told) -> dict[str, Any]:
         """How an epoch ended: as the peer where it ended first has it, where that told."""
@@ -487,12 +484,15 @@ class Guard:
             self.health.begin()
 
     def show(self, waits: str, here: Here, peers: Mapping[str, Told | None]) -> None:
-        """Leave word for the launcher, when there is anything new."""
+        """Leave word for the launcher, and for who collects metrics, when there is anything new."""
+        name, ready = self.config["instance"], self.told.phase == RUN and self.health.ready_s > 0
         gave_up = bool(self.told.order) and self.told.tries >= self.config["most_tries"]
-        now = {**self.told._asdict(), "alive": here.alive, "waits": waits, "gave_up": gave_up}
+        now = {**self.told._asdict(), "alive": here.alive, "waits": waits, "gave_up": gave_up, "ready": ready}
         now = {**now, "silent": sorted(n for n, p in peers.items() if p is None), "ends": self.ends}
         if now != self.shown:
-            write(f"{SHOWN}/guard-{self.config['instance']}.json", now)
+            write(f"{SHOWN}/guard-{name}.json", json.dumps(now))
+            lines = (f'dsv32_guard_{n}{{instance="{name}"}} {now[n]:d}\n' for n in COLLECTED)
+            write(f"{SHOWN}/metrics/guard-{name}.prom", "".join(lines), 0o644)
             self.shown = now
 
 

@@ -9,7 +9,7 @@ Of the engine's options one is its own, obeyed by every process but the one that
 start with a `traceback`, or `quietly` with status 0; `late`, while it listens and is not ready; at the first
 `request`. Another one, `--stub-token-s`, says how long each takes for a token where a request does not.
 
-Decode refuses the KV of a prefill out of another environment, as NIXL does.
+Decode refuses the KV of a prefill out of another environment, or of another `--dtype`, as NIXL does.
 
 Every process of an engine leaves a file in /var/lib/stub-lives, which says in which epoch its guard started
 it; the file is as old as the process has been dead, or frozen. A child stands for its engine core.
@@ -98,6 +98,7 @@ def engine(options):
     if dies == "quietly":
         print("RuntimeError: a peer of the group is gone", flush=True)
         sys.exit(0)
+    agreed = f"{RELEASE} {options.get('dtype', ['auto'])[0]}"
     slow_s = float(options.get("stub-token-s", ["0"])[0])
     count = dict.fromkeys(("prompt", "generation", "transfers", "transferred", "bytes", "running"), 0)
     count["held_until"] = 0
@@ -116,8 +117,8 @@ def engine(options):
         tokens, token_s = int(body.get("max_tokens", 1)), float(body.get("stub_token_s", slow_s))
         count["prompt"] += length
         count["generation"] += 1
-        if told.get("release", RELEASE) != RELEASE:
-            return 500, json.dumps({"error": "KV of another release"})
+        if told.get("agreed", agreed) != agreed:
+            return 500, json.dumps({"error": "KV of another release or dtype"})
         if told.get("do_remote_prefill") and told.get("remote_host"):
             count["transfers"] += 1
             count["transferred"] += length
@@ -127,7 +128,7 @@ def engine(options):
             "usage": {"prompt_tokens": length, "completion_tokens": 1},
         }
         if told.get("do_remote_decode"):
-            told = {"do_remote_prefill": True, "remote_host": options["host"][0], "release": RELEASE}
+            told = {"do_remote_prefill": True, "remote_host": options["host"][0], "agreed": agreed}
             answer["kv_transfer_params"] = told
             tokens = 0
             # until when its KV waits for decode to fetch it
