@@ -29,6 +29,7 @@ SENDS = 4  # blocks that leave a host at once: one after the other they are whol
 QUEUED_S = (
     IDLE_S / 2
 )  # for one of these turns, then a block leaves beside them: whoever waits must hear of it
+WAKE = 1 << 16  # bytes that a thread sleeps for: woken by each packet, sixteen hosts keep two cores busy
 CHUNK = 1 << 20  # bytes sent before others have their turn at a limited rate
 ORIGIN = ""
 
@@ -48,6 +49,7 @@ class View(NamedTuple):
     have: dict  # peer → blocks that it has
     busy: dict  # peer → blocks that are on their way from it
     ungiven: int = 0  # blocks that a peer has, and did not give when it was asked
+    spoilt: int = 0  # blocks of which a peer gave wrong bytes: any reader reads them
 
 
 @functools.lru_cache(maxsize=512)
@@ -66,7 +68,7 @@ def choose(view, patient=False):
     mine = share(view.total, len(homes), homes.index(view.me)) if view.me in homes else 0
     peers = [name for name in view.alive if name != view.me]
     if view.me in view.readers:
-        own = view.need & share(view.total, len(view.readers), view.readers.index(view.me))
+        own = view.need & (share(view.total, len(view.readers), view.readers.index(view.me)) | view.spoilt)
         for name in peers:
             own &= ~view.have[name] | view.ungiven
         if own:
@@ -171,11 +173,16 @@ class Connection:
         state = json.loads(line)
         got = 0
         while got < state["size"]:
-            count = self.file.readinto(buffer[got : state["size"]])
+            self._sleep_for(min(WAKE, state["size"] - got))
+            count = self.file.readinto1(buffer[got : state["size"]])
             if not count:
                 raise OSError("it has hung up")
             got += count
+        self._sleep_for(1)
         return state
+
+    def _sleep_for(self, count):
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
 
     def close(self):
         for part in (self.file, self.socket):
@@ -235,6 +242,7 @@ class Fleet:
             {p.name: p.have & ~p.bad for p in alive},
             {p.name: p.busy for p in alive},
             functools.reduce(operator.or_, (p.ungiven for p in alive), 0),
+            functools.reduce(operator.or_, (p.bad for p in alive), 0),
         )
 
     def asked(self):
@@ -266,12 +274,14 @@ class Fleet:
         return state["size"]
 
     def watch(self, name):
-        """Ask a peer again and again what it has."""
+        """Ask a peer again and again what it has, while no block comes from it that tells that, too."""
+        peer = self.peers[name]
         while True:
-            with contextlib.suppress(OSError):
-                self.fetch(name, None, None)
-                with self.changed:
-                    self.changed.notify_all()
+            if not peer.ever or time.monotonic() - peer.seen_s > POLL_S / 2:
+                with contextlib.suppress(OSError):
+                    self.fetch(name, None, None)
+                    with self.changed:
+                        self.changed.notify()
             time.sleep(POLL_S)
 
     def serve(self, store):
@@ -373,12 +383,13 @@ class Bringing:
                 if found is None:
                     return
                 self.coming |= 1 << found[1]
+                self.fleet.changed.notify()  # there may be more
             try:
                 self._bring(*found, buffer)
             finally:
                 with self.fleet.changed:
                     self.coming &= ~(1 << found[1])
-                    self.fleet.changed.notify_all()
+                    self.fleet.changed.notify()
 
     def _missing(self):
         return self.store.missing() & ~sum(1 << number for number in self.fleet.wrong)
