@@ -10,7 +10,7 @@ from launcher.bench.figures import FIGURES, spread
 from launcher.bench.measure import DEFINITIONS, in_flight, rates
 from launcher.bench.page import Page, Picture, Section, Table, Word
 from launcher.bench.reportplots import plots_of
-from launcher.bench.reportserved import engines, machines, served
+from launcher.bench.reportserved import balance, engines, machines, served
 from launcher.bench.told import judged_line, verdict_line
 from launcher.model.bench import Measured
 from launcher.model.measurement import Measurement
@@ -46,6 +46,9 @@ def _sections(one: Measurement, rows: Mapping[str, Reference], *, named: bool) -
     if not named:
         yield Section("Plots", plots=plots_of([one]))
     yield Section(f"Engines{of}", (Word("What their counters grew by, run by run."),), engines(one))
+    if (ranks := balance(one)).rows:
+        told = Word("By the engines' own counters of each data-parallel rank.")
+        yield Section(f"Ranks{of}", (told,), (ranks,))
     yield machines(one, of)
     yield _references(one, rows, of)
     yield Section(f"Reproduce{of}", tuple(_whole(one)), code="\n".join(_commands(one)))

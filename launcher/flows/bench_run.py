@@ -31,6 +31,8 @@ RUNNING = ("systemctl", "list-units", "--plain", "--no-legend", "--state=running
 OTHERS = Probe("command", (RUNNING, 20))
 """Benchmarks that run on a host, one a line."""
 GRACE_S = 60
+SHARED = ("queued", "prompt_tokens", "generation_tokens")
+"""Counters that tell how the work was shared out among ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +224,7 @@ def _collected(fleet: Hands, bench: Bench, name: str, seed: int, *, keep: Callab
         seed=seed,
         cpu_percent=float(beside["cpu_percent"]),
         counters=_growth(before, after, bench),
+        ranks=_ranks(before, after),
         silent=tuple(i.name for i in bench.target.instances if not {i.name} <= before.keys() & after.keys()),
         restarted=tuple(n for n in before if n in after and _fell(before[n], after[n])),
         path=keep(texts[0]),
@@ -249,6 +252,19 @@ def _growth(
             for word in bench.engine.metrics:
                 grown = after[instance.name].total(word) - before[instance.name].total(word)
                 pool[word] = pool.get(word, 0.0) + grown
+    return found
+
+
+def _ranks(
+    before: Mapping[str, Reading], after: Mapping[str, Reading]
+) -> Mapping[str, Mapping[str, Mapping[str, float]]]:
+    """How the work of each instance was shared out among its ranks."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for name in before.keys() & after.keys():
+        for word in SHARED:
+            for rank, value in after[name].ranks(word).items():
+                grown = value - before[name].ranks(word).get(rank, 0.0)
+                found.setdefault(name, {}).setdefault(rank, {})[word] = grown
     return found
 
 

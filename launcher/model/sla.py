@@ -55,3 +55,10 @@ class Workload:
     settings: Mapping[str, str] = field(default_factory=dict)
     """More options of `vllm bench serve`; `true` for one that stands alone."""
     source: str = ""
+
+    @property
+    def exact_input_tokens(self) -> int | None:
+        """What each prompt is to be long; None where lengths vary or are those of a text."""
+        varies = {"random-range-ratio", "random-prefix-len"} & self.settings.keys()
+        exact = self.settings.get("dataset-name") == "random" and not varies
+        return self.input_tokens if exact else None
