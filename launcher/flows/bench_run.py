@@ -10,7 +10,16 @@ from pathlib import Path
 
 from launcher.bench import client as program
 from launcher.bench.measure import result_of
-from launcher.bench.workload import RESULT, Once, Service, job_name, warm_up, words
+from launcher.bench.workload import (
+    RESULT,
+    Once,
+    Service,
+    job_name,
+    prompts_name,
+    prompts_of,
+    warm_up,
+    words,
+)
 from launcher.execute.hands import Hands
 from launcher.flows.bench_looks import asked_of_exporters, tracks_of
 from launcher.health.hands import look_within_s
@@ -152,8 +161,8 @@ def told(result: Result) -> str:
 def files(bench: Bench, point: Point, seed: int) -> Iterator[Op]:
     """What the job needs in its folder: the program, and what it is to do."""
     folder = f"{FOLDER}/{bench.job(point, seed)}"
-    ahead = Once(seed + bench.repeats, f"{bench.salt}-warm-up-{seed}")
-    counted = Once(seed, f"{bench.salt}-{seed}", folder)
+    ahead = Once(seed + bench.repeats, f"{bench.salt}-warm-up-{seed}", prompts=folder)
+    counted = Once(seed, f"{bench.salt}-{seed}", folder, prompts=folder)
     # labels are looked at here: the program on the host keeps all lines of these names
     names = sorted({name.partition("{")[0] for name in bench.engine.metrics.values()})
     spec = {
@@ -167,6 +176,8 @@ def files(bench: Bench, point: Point, seed: int) -> Iterator[Op]:
         **asked_of_exporters(bench.target, bench.telemetry),
     }
     yield Op("put", {"path": f"{folder}/client.py"}, Path(program.__file__).read_bytes())
+    if text := bench.workload.text:
+        yield Op("put", {"path": f"{folder}/{prompts_name(text)}"}, prompts_of(text).encode())
     yield Op("put", {"path": f"{folder}/spec.json"}, json.dumps(spec, indent=1).encode())
 
 
