@@ -30,13 +30,13 @@ def page_of(measurements: Sequence[Measurement], rows: Mapping[str, Reference]) 
     names = ", ".join(dict.fromkeys(one.workload.name for one in measurements))
     return Page(
         title=f"{names} on {', '.join(dict.fromkeys(one.cluster for one in measurements))}",
-        subtitle=f"{first.workload.about} {'; '.join(one.run for one in measurements)}",
+        subtitle=f"{first.workload.about} {'; '.join(one.label for one in measurements)}",
         sections=(*several, *each, _definitions()),
     )
 
 
 def _sections(one: Measurement, rows: Mapping[str, Reference], *, named: bool) -> Iterator[Section]:
-    of = f" · {one.run}" if named else ""
+    of = f" · {one.label}" if named else ""
     yield Section(f"Verdict{of}", tuple(_verdicts(one)))
     yield Section(f"Layout{of}", tuple(_versions(one)), picture=_picture(one))
     yield Section(f"Load{of}", tuple(_load(one)), tables=(served(one),))
@@ -57,7 +57,7 @@ def _sections(one: Measurement, rows: Mapping[str, Reference], *, named: bool) -
 def _side_by_side(measurements: Sequence[Measurement]) -> Section:
     heads = ("run", "layout", "point", "verdict", *(f.head for f in FIGURES))
     rows = tuple(
-        (one.run, one.layout, str(m.point), verdict_line(m, one.sla), *_middles(m, one))
+        (one.label, one.layout, str(m.point), verdict_line(m, one.sla), *_middles(m, one))
         for one in measurements
         for m in one.points
     )
@@ -91,7 +91,7 @@ def _picture(one: Measurement) -> Picture:
 def _load(one: Measurement) -> Iterator[Word]:
     load = one.workload
     yield Word(f"{load.name}: {load.about}")
-    kind = load.settings.get("dataset-name", "the client's own")
+    kind = "its own" if load.text else load.settings.get("dataset-name", "the client's own")
     yield Word(
         f"{load.input_tokens} + {load.output_tokens} tokens asked for, {kind} prompts, to {one.target} "
         f"({one.through}), from {one.client_host}; {one.repeats} runs a point, the first with seed {one.seed}"

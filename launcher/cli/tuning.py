@@ -15,7 +15,8 @@ from launcher.model.problem import Exit, InputError, Problem
 
 if TYPE_CHECKING:
     from launcher.cli.output import View
-    from launcher.flows.tune_live import Place, Terms
+    from launcher.flows.layout_trials import Place
+    from launcher.flows.tune_live import Terms
     from launcher.flows.tune_records import Tuned
     from launcher.load.data import Data
     from launcher.model.tune import Decision
@@ -119,7 +120,7 @@ def on_fleet(
     from launcher.cli.context import chosen_inventory, deployment_of, read_wanted
     from launcher.cli.operate import approval_possible, asked
     from launcher.cli.tunetext import path_text
-    from launcher.flows.tune_live import Place
+    from launcher.flows.layout_trials import Place
 
     approval_possible(yes=yes)
     base = read_wanted(inventory, data_dir)
@@ -161,6 +162,7 @@ def measured(view: View, base: Wanted, terms: Terms, place: Place, *, why: str) 
     from launcher.cli.interrupt import Interrupt
     from launcher.cli.running import Running
     from launcher.flows.bench_run import Record
+    from launcher.flows.layout_trials import Trials
     from launcher.flows.tune_live import Live, tuned
 
     def told(decision: Decision) -> None:
@@ -171,8 +173,8 @@ def measured(view: View, base: Wanted, terms: Terms, place: Place, *, why: str) 
         with connected(base, run_id=run.id, why=why, lock=base.wish.inventory.hosts) as fleet:
             interrupt.changes_begin()
             record = Record(run.listen, run.journal.keep, interrupt)
-            live = Live(fleet, run.told(interrupt), record, run.journal.run, place, terms)
-            found = tuned(live, base, told)
+            trials = Trials(fleet, run.told(interrupt), record, run.journal.run, place)
+            found = tuned(Live(trials, terms), base, told)
         run.ended(Exit.DONE, ())
     return found
 
@@ -180,8 +182,8 @@ def measured(view: View, base: Wanted, terms: Terms, place: Place, *, why: str) 
 def leave(view: View, found: Tuned, folder: Path, *, name: str) -> None:
     """The layout, as a data folder that `plan` takes, and the report beside it."""
     from launcher.cli.tunetext import document, markdown, text
+    from launcher.flows.layout_trials import keep
     from launcher.flows.tune import text_of
-    from launcher.flows.tune_live import keep
 
     layout = folder / "configs" / "layouts" / f"{name}.yaml"
     keep(layout, text_of(found.way, found.tune, begun_with=found.begun_with))
