@@ -161,7 +161,7 @@ def test_ten_drifts_are_found_named_and_healed(bare: OnPlatform) -> None:
 
 
 def test_all_roles_taken_away_leave_what_others_may_need(bare: OnPlatform) -> None:
-    """Refused under what serves, and where a role that stays needs one of them; then the host is bare again."""
+    """Refused under what serves, and where a role that stays needs one of them; then the host is bare."""
     host = bare.host("h01")
     needed = bare.asked("remove", "doca-ofed", "--yes")
     assert needed.code == 2
