@@ -130,7 +130,7 @@ def kept_apart(fleet: Hands, wanted: Wanted, planned: Plan, kept: Kept) -> Wante
 
 
 def _refuse_both(before: Wanted, wanted: Wanted, planned: Plan) -> None:
-    """PlanRefusedError where hosts need what engines stop for, beside engines that cannot pair with `before`."""
+    """PlanRefusedError where hosts need what engines stop for, beside engines that move by halves."""
     runs = before.wish.profile.stack.name
     problems = [
         Problem(
