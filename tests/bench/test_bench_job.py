@@ -17,8 +17,10 @@ from launcher.flows.bench import bench_of, measure, refuse_silent
 from launcher.flows.bench_run import OTHERS, Bench, Record, files
 from launcher.load.bench import read_telemetry
 from launcher.load.data import Data, shipped
+from launcher.load.monitoring import settings_problems
 from launcher.model.bench import Measured
 from launcher.model.facts import Facts, Probe
+from launcher.model.inventory import MonitoringSettings
 from launcher.model.plan import Op
 from launcher.model.problem import LauncherError, LockedError
 from launcher.model.run import Event, Listener
@@ -244,3 +246,9 @@ def test_gpus_and_nics_are_told_over_the_run_and_who_did_not_answer_is_named(ben
     spec = json.loads(next(op for op in files(bench, POINT, 1) if "spec" in op.args["path"]).content)
     assert gpu in spec["exporters"]
     assert "node_network_transmit_bytes_total" in spec["series"]
+
+
+def test_ports_of_exporters_that_are_there_anyway_need_no_monitoring_host() -> None:
+    ours, theirs = (MonitoringSettings(places={word: "i.yaml:1"}) for word in ("sla", "gpu_port"))
+    assert [p.what for p in settings_problems(ours, None, {})] == ["monitoring has no host"]
+    assert not list(settings_problems(theirs, None, {}))
