@@ -323,9 +323,10 @@ class Probes:
             if at < 0:
                 return {"version": None}
             paragraph = self.dpkg[at : self.dpkg.find(b"\n\n", at)]
-            if b"\nStatus: install ok installed\n" in paragraph:
+            word = paragraph.partition(b"\nStatus: ")[2].partition(b" ok installed\n")[0]
+            if word in (b"install", b"hold"):
                 version = paragraph.split(b"\nVersion: ", 1)[1].split(b"\n", 1)[0]
-                return {"version": version.decode()}
+                return {"version": version.decode(), **({"held": True} if word == b"hold" else {})}
 
     def user(self, name: str) -> dict[str, Any] | None:
         import grp

@@ -39,6 +39,10 @@ Status: install ok installed
 Architecture: amd64
 Version: 1.13.1-1
 
+Package: nvidia-open
+Status: hold ok installed
+Version: 580.159.04-1ubuntu1
+
 """
 
 
@@ -109,6 +113,8 @@ def test_packages(tmp_path: Path) -> None:
     names = ("haproxy", "haproxy-doc", "libnuma1", "libucx0", "ucx0")
     got = ask(*(("package", n) for n in names), root=tmp_path)
     assert [a["version"] for a in got["answers"]] == ["2.6.12-1", "9", None, "1.13.1-1", None]
+    held = answer("package", "nvidia-open", root=tmp_path)
+    assert held == {"version": "580.159.04-1ubuntu1", "held": True}
 
 
 def test_units_of_a_folder(tmp_path: Path) -> None:
