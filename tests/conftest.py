@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 pytest_plugins = ["engine_hosts"]
 
@@ -16,19 +18,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups afterwards
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Two workers: what needs real engines, which share hosts, stays on one and begins; hosts' tests go last.
+class ByFile(LoadFileScheduling):
+    """Two workers: tests of a file stay on one, and so do all that share the real engines."""
 
-    Each file is a group otherwise: real engines then run beside tests that wait for nothing, and two
-    sandboxes, which wait most of their time, beside each other.
-    """
-    for item in items:
-        group = "engine" if item.get_closest_marker("engine") else item.path.name
-        item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(
-        key=lambda item: (not item.get_closest_marker("engine"), bool(item.get_closest_marker("fleet")))
-    )
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return "engine" if file.startswith("tests/engine/") else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
+    return ByFile(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Real engines first, beside what needs no host; sandboxes, which wait most of their time, last."""
+
+    def turn(item: pytest.Item) -> int:
+        return 0 if item.get_closest_marker("engine") else 2 if item.get_closest_marker("fleet") else 1
+
+    items.sort(key=turn)
 
 
 @pytest.fixture
