@@ -10,7 +10,7 @@ from launcher.bench.target import target_of
 from launcher.bench.verdict import judge, long_enough
 from launcher.bench.workload import at, points_of
 from launcher.execute.hands import Hands
-from launcher.flows.bench_run import Bench, Record, run
+from launcher.flows.bench_run import Bench, Record, run, taken
 from launcher.health.hands import look_within_s
 from launcher.model.bench import Axis, Measured, Method, Point
 from launcher.model.facts import Probe, Unknown
@@ -68,7 +68,10 @@ def ladder(fleet: Hands, bench: Bench, record: Record) -> tuple[Measured, ...]:
 
 
 def measure(fleet: Hands, bench: Bench, point: Point, record: Record) -> Measured:
-    """The runs at a point, and what they say. LauncherError where the client itself fails."""
+    """The runs at a point, and what they say. LauncherError where the client itself fails.
+
+    Until all of them are told, each can be picked up by whoever asks for the same point.
+    """
     results = [run(fleet, bench, point, bench.seed, record)]
     for seed in range(bench.seed + 1, bench.seed + bench.repeats):
         if not record.interrupted():
@@ -80,6 +83,8 @@ def measure(fleet: Hands, bench: Bench, point: Point, record: Record) -> Measure
     for text in (*verdicts, *measured.doubts, *measured.notes):
         record.listener(Event("finding", text, subject=str(point)))
     record.told(measured)
+    if not record.interrupted():
+        taken(fleet, bench, point, [r.seed for r in results], record)
     return measured
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -53,7 +53,7 @@ class Record:
     """A name and a text → where it was kept."""
     interrupted: Callable[[], bool]
     told: Callable[[Measured], None] = lambda _: None
-    """Of each point, as soon as it is measured."""
+    """Of each point, as soon as it is measured; it keeps what is not to be measured again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,10 @@ def service_of(bench: Bench) -> Service:
 
 
 def run(fleet: Hands, bench: Bench, point: Point, seed: int, record: Record) -> Result:
-    """Begun, or attached to where it runs, or only picked up where it ended and nobody took its result."""
+    """Begun, or attached to where it runs, or only picked up where it ended and nobody took its result.
+
+    It can be picked up until it is `taken`.
+    """
     host, name, subject = bench.target.host, bench.job(point, seed), f"{point}, seed {seed}"
     listener = record.listener
     state = _state(fleet, bench, name)
@@ -130,12 +133,23 @@ def run(fleet: Hands, bench: Bench, point: Point, seed: int, record: Record) -> 
         _do(fleet, host, ops, listener=listener, within_s=within_s, subject=subject)
     kept = f"bench/{slug(subject)}-{point.prompts}-prompts.json"
     result = _collected(fleet, bench, name, seed, keep=lambda text: record.keep(kept, text))
-    # a job whose unit is there has a result that nobody has taken yet
-    stop = Op("units", {"stop": [f"dsv32-job-{name}.service"]})
-    _do(fleet, host, (stop,), listener=listener, within_s=GRACE_S, subject=subject)
     when = f", ended at {result.date} by the client's clock" if state == "done" else ""
     listener(Event("measured", told(result) + when, host, subject, {"path": result.path}))
     return result
+
+
+def taken(fleet: Hands, bench: Bench, point: Point, seeds: Iterable[int], record: Record) -> None:
+    """Their results are kept: while the unit of a job is there, the next call for it would pick it up."""
+    units = [f"dsv32-job-{bench.job(point, seed)}.service" for seed in seeds]
+    stop = Op("units", {"stop": units})
+    _do(
+        fleet,
+        bench.target.host,
+        (stop,),
+        listener=record.listener,
+        within_s=GRACE_S,
+        subject=str(point),
+    )
 
 
 SAID: Mapping[str, str] = {

@@ -133,6 +133,19 @@ def test_what_runs_is_attached_to_and_what_ended_is_picked_up(
     assert host.done[-1] == ("units", f"dsv32-job-{bench.job(POINT, 1)}.service"), "nobody picks it up again"
 
 
+def test_runs_are_taken_when_all_of_their_point_are_kept(bench: Bench) -> None:
+    """Whoever is cut off between two of them finds the first one there when it asks again."""
+    twice = replace(bench, repeats=2)
+    host = OneHost(files=left(bench))
+    measured(host, twice)
+    assert [verb for verb, _ in host.done] == ["put", "put", "job", "put", "put", "job", "units"]
+
+    cut = OneHost(files=left(bench))
+    interrupted = Record(lambda _: None, lambda *_: "", lambda: "job" in dict(cut.done))
+    measure(cut, twice, POINT, interrupted)
+    assert [verb for verb, _ in cut.done] == ["put", "put", "job"]
+
+
 def test_what_ended_long_ago_is_measured_anew(bench: Bench) -> None:
     host = OneHost("done", ended_s=METHOD.picked_up_within_s + 1, files=left(bench))
     _, events, _ = measured(host, bench)
