@@ -203,17 +203,17 @@ def _job(bench: Bench, name: str) -> Op:
     return Op("job", {"name": name, "words": line, "environment": environment, "within_s": within_s})
 
 
-def _state(fleet: Hands, bench: Bench, name: str) -> str:
-    """Of the job: absent, running, done, failed, or old: done so long ago that it tells nothing of today.
+def seeds_of(fleet: Hands, bench: Bench, point: Point) -> tuple[int, ...]:
+    """Of the runs at a point, one that is under way already first.
 
-    LockedError where another one would be measured too.
+    LockedError where another benchmark is: the two would measure each other.
     """
-    host = bench.target.host
-    job, unit, clock = Probe("job", (name,)), Probe("unit", (f"dsv32-job-{name}.service",)), Probe("host")
-    facts = _asked(fleet, host, (job, unit, clock, OTHERS))
-    listed = "" if isinstance(facts[OTHERS], Unknown) else facts[OTHERS]["stdout"]
+    host, seeds = bench.target.host, range(bench.seed, bench.seed + bench.repeats)
+    units = {f"dsv32-job-{bench.job(point, seed)}.service": seed for seed in seeds}
+    told = _asked(fleet, host, (OTHERS,))[OTHERS]
+    listed = "" if isinstance(told, Unknown) else told["stdout"]
     running = [line.split()[0] for line in listed.splitlines() if line.strip()]
-    for other in (u for u in running if u != unit.args[0]):
+    for other in (u for u in running if u not in units):
         raise LockedError(
             Problem(
                 "another benchmark is running, and the two would measure each other",
@@ -222,6 +222,14 @@ def _state(fleet: Hands, bench: Bench, name: str) -> str:
                 f"wait for it, or end it: ssh {host} systemctl stop {other}",
             )
         )
+    first = [units[u] for u in running]
+    return (*first, *(seed for seed in seeds if seed not in first))
+
+
+def _state(fleet: Hands, bench: Bench, name: str) -> str:
+    """Of the job: absent, running, done, failed, or old: done so long ago that it tells nothing of today."""
+    job, unit, clock = Probe("job", (name,)), Probe("unit", (f"dsv32-job-{name}.service",)), Probe("host")
+    facts = _asked(fleet, bench.target.host, (job, unit, clock))
     for answer in (facts[job], facts[unit], facts[clock]):
         if isinstance(answer, Unknown):
             return "absent"

@@ -209,6 +209,18 @@ def test_an_engine_that_started_anew_is_seen_in_its_counters(bench: Bench) -> No
     assert point.verdict == "CANNOT TELL"
 
 
+def test_of_several_runs_the_one_that_goes_on_by_itself_comes_first(bench: Bench) -> None:
+    """Beside it another one would measure it, too; figures stay in the order of their seeds."""
+    twice = replace(bench, repeats=2)
+    names = [bench.job(POINT, seed) for seed in (1, 2)]
+    host = OneHost("running", others=f"dsv32-job-{names[1]}.service loaded active running\n")
+    host.files = left(bench)
+    point, events, _ = measured(host, twice)
+    assert host.done[:2] == [("job", names[1]), ("job", names[0])]
+    assert events[0].subject == "concurrency 16, seed 2"
+    assert [r.seed for r in point.results] == [1, 2]
+
+
 def test_two_benchmarks_at_once_would_measure_each_other(bench: Bench) -> None:
     own = f"dsv32-job-{bench.job(POINT, 1)}.service"
     other = "dsv32-job-bench-0123456789ab.service loaded active running /nvme/env/bin/python"
