@@ -17,6 +17,7 @@ from launcher.cli import (
     diagnosing,
     drain,
     drilling,
+    experimenting,
     files,
     fitting,
     holding,
@@ -97,6 +98,7 @@ PANELS: Mapping[str, tuple[Callable[..., None], ...]] = {
         comparing.compare,
         comparing.gate,
         tuning.tune,
+        experimenting.experiment,
         profiling.profile,
     ),
     SERVING: (

@@ -10,9 +10,18 @@ from pathlib import Path
 
 from launcher.bench import client as program
 from launcher.bench.measure import result_of
-from launcher.bench.workload import RESULT, Once, Service, job_name, warm_up, words
+from launcher.bench.workload import (
+    RESULT,
+    Once,
+    Service,
+    job_name,
+    prompts_name,
+    prompts_of,
+    warm_up,
+    words,
+)
 from launcher.execute.hands import Hands
-from launcher.flows.bench_looks import asked_of_exporters, tracks_of
+from launcher.flows.bench_looks import Ports, asked_of_exporters, tracks_of
 from launcher.health.hands import look_within_s
 from launcher.health.metrics import Reading, read
 from launcher.model.bench import Measured, Method, Point, Result, Target
@@ -31,6 +40,8 @@ RUNNING = ("systemctl", "list-units", "--plain", "--no-legend", "--state=running
 OTHERS = Probe("command", (RUNNING, 20))
 """Benchmarks that run on a host, one a line."""
 GRACE_S = 60
+SHARED = ("queued", "prompt_tokens", "generation_tokens")
+"""Counters that tell how the work was shared out among ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +74,8 @@ class Bench:
     """Another one for each call."""
     telemetry: Telemetry = field(default_factory=lambda: Telemetry(1.0, 4, {}))
     """What exporters are asked for; nothing unless it is said."""
+    ports: Ports = field(default_factory=dict)
+    """Where they listen."""
 
     def line(self, point: Point, once: Once) -> tuple[str, ...]:
         """The client's command line."""
@@ -150,8 +163,8 @@ def told(result: Result) -> str:
 def files(bench: Bench, point: Point, seed: int) -> Iterator[Op]:
     """What the job needs in its folder: the program, and what it is to do."""
     folder = f"{FOLDER}/{bench.job(point, seed)}"
-    ahead = Once(seed + bench.repeats, f"{bench.salt}-warm-up-{seed}")
-    counted = Once(seed, f"{bench.salt}-{seed}", folder)
+    ahead = Once(seed + bench.repeats, f"{bench.salt}-warm-up-{seed}", prompts=folder)
+    counted = Once(seed, f"{bench.salt}-{seed}", folder, prompts=folder)
     # labels are looked at here: the program on the host keeps all lines of these names
     names = sorted({name.partition("{")[0] for name in bench.engine.metrics.values()})
     spec = {
@@ -162,9 +175,11 @@ def files(bench: Bench, point: Point, seed: int) -> Iterator[Op]:
         "pages": list(bench.pages),
         "counters": names,
         "settle_s": bench.method.settle_s,
-        **asked_of_exporters(bench.target, bench.telemetry),
+        **asked_of_exporters(bench.target, bench.telemetry, bench.ports),
     }
     yield Op("put", {"path": f"{folder}/client.py"}, Path(program.__file__).read_bytes())
+    if text := bench.workload.text:
+        yield Op("put", {"path": f"{folder}/{prompts_name(text)}"}, prompts_of(text).encode())
     yield Op("put", {"path": f"{folder}/spec.json"}, json.dumps(spec, indent=1).encode())
 
 
@@ -216,12 +231,13 @@ def _collected(fleet: Hands, bench: Bench, name: str, seed: int, *, keep: Callab
         do = f"dsv32-launch bench again; its words: ssh {host} journalctl -u dsv32-job-{name}"
         raise LauncherError(Problem(what, f"{host}, {folder}", do=do)) from None
     before, after = readings(beside["before"], bench), readings(beside["after"], bench)
-    tracks, untold = tracks_of(beside["looks"], bench.target, bench.telemetry)
+    tracks, untold = tracks_of(beside["looks"], bench.target, bench.telemetry, bench.ports)
     return result_of(
         document,
         seed=seed,
         cpu_percent=float(beside["cpu_percent"]),
         counters=_growth(before, after, bench),
+        ranks=_ranks(before, after),
         silent=tuple(i.name for i in bench.target.instances if not {i.name} <= before.keys() & after.keys()),
         restarted=tuple(n for n in before if n in after and _fell(before[n], after[n])),
         path=keep(texts[0]),
@@ -249,6 +265,19 @@ def _growth(
             for word in bench.engine.metrics:
                 grown = after[instance.name].total(word) - before[instance.name].total(word)
                 pool[word] = pool.get(word, 0.0) + grown
+    return found
+
+
+def _ranks(
+    before: Mapping[str, Reading], after: Mapping[str, Reading]
+) -> Mapping[str, Mapping[str, Mapping[str, float]]]:
+    """How the work of each instance was shared out among its ranks."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for name in before.keys() & after.keys():
+        for word in SHARED:
+            for rank, value in after[name].ranks(word).items():
+                grown = value - before[name].ranks(word).get(rank, 0.0)
+                found.setdefault(name, {}).setdefault(rank, {})[word] = grown
     return found
 
 

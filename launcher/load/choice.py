@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from launcher.load.data import Data, unknown
 from launcher.load.document import Document
 from launcher.load.schema import fill
+from launcher.model.experiment import Experiment
 from launcher.model.problem import InputError
 from launcher.model.profile import Engine, Hardware, Layout, Model, RouterKind, Stack
 from launcher.model.sla import Sla, Workload
@@ -18,6 +19,7 @@ T = TypeVar("T")
 
 FOLDERS: Mapping[type[Any], str] = {
     Engine: "engines",
+    Experiment: "experiments",
     Hardware: "hardware",
     Layout: "layouts",
     Model: "models",

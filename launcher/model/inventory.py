@@ -9,6 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 from annotated_types import Ge, Le
 
 from launcher.model.profile import EnginePool, Port, Setting, SettingsByPool
+from launcher.model.telemetry import ExporterName
 
 PoolName: TypeAlias = Literal["prefill", "decode", "router"]
 ENGINE_POOLS: tuple[EnginePool, ...] = ("prefill", "decode")
@@ -119,6 +120,11 @@ class MonitoringSettings:
     alertmanager_port: Port = 9093
     places: Mapping[str, str] = field(default_factory=dict, compare=False)
     source: str = ""
+
+    @property
+    def exporter_ports(self) -> Mapping[ExporterName, Port]:
+        """Where each exporter listens, with us or without: the hosts may have had them before."""
+        return {"gpu": self.gpu_port, "host": self.host_port}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,16 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_records import LOAD, METHOD, POINT, document, sla
+from bench_records import LOAD, METHOD, POINT, document, measurement, sla
 from samples import sample
 
+from launcher.bench.reportserved import balance
 from launcher.bench.workload import Once
 from launcher.flows.bench import bench_of, measure, refuse_silent
 from launcher.flows.bench_run import OTHERS, Bench, Record, files
 from launcher.load.bench import read_telemetry
 from launcher.load.data import Data, shipped
+from launcher.load.monitoring import settings_problems
 from launcher.model.bench import Measured
 from launcher.model.facts import Facts, Probe
+from launcher.model.inventory import MonitoringSettings
 from launcher.model.plan import Op
 from launcher.model.problem import LauncherError, LockedError
 from launcher.model.run import Event, Listener
@@ -32,7 +35,8 @@ vllm:request_queue_time_seconds_sum{{engine="0"}} {queue}
 vllm:request_queue_time_seconds_count{{engine="0"}} {count}
 """
 BEFORE = PAGE.format(tokens=1000, queue=7, count=100)
-AFTER = PAGE.format(tokens=3000, queue=10, count=164)
+AFTER = PAGE.format(tokens=263144, queue=10, count=164)
+"""After 64 prompts of 4096 tokens."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +159,20 @@ def test_counters_are_what_grew_on_all_addresses_of_a_pool(bench: Bench) -> None
     assert counters["decode"]["queued"] == 128
 
 
+def test_each_rank_of_an_instance_has_its_own_share(bench: Bench, tmp_path: Path) -> None:
+    """Decode is two ranks on two hosts, of which the second one got three times the first one's requests."""
+    after = dict.fromkeys(bench.pages, AFTER)
+    *_, second = (url for url, name in bench.pages.items() if name == "decode-0")
+    after[second] = PAGE.format(tokens=787432, queue=10, count=292).replace('"0"', '"1"')
+    before = {**dict.fromkeys(bench.pages, BEFORE), second: BEFORE.replace('"0"', '"1"')}
+    told = told_with(bench, before=before, after=after)
+    point, _, _ = measured(OneHost(files={**left(bench), **told}), bench)
+    assert [counters["queued"] for counters in point.results[0].ranks["decode-0"].values()] == [64, 192]
+    made = replace(measurement(tmp_path), points=(point,))
+    requests = next(row for row in balance(made).rows if row[3] == "requests")
+    assert requests[2:] == ("decode-0", "requests", "2", "64", "128", "192", "1.50", "1")
+
+
 @pytest.mark.parametrize(
     ("change", "doubt"),
     [
@@ -222,8 +240,8 @@ NIC = 'node_network_transmit_bytes_total{{device="eth0"}} {sent}\nnode_load1 2\n
 
 
 def test_gpus_and_nics_are_told_over_the_run_and_who_did_not_answer_is_named(bench: Bench) -> None:
-    bench = replace(bench, telemetry=read_telemetry(Data((shipped(),))))
-    gpu, nic = (f"http://10.77.0.12:{port}/metrics" for port in (9400, 9100))
+    bench = replace(bench, telemetry=read_telemetry(Data((shipped(),))), ports={"gpu": 9500, "host": 9100})
+    gpu, nic = (f"http://10.77.0.12:{port}/metrics" for port in (9500, 9100))
     looks = [
         [100.0, {gpu: GPUS.format(active=0.1), nic: NIC.format(sent=1000)}],
         [105.0, {gpu: GPUS.format(active=0.9), nic: NIC.format(sent=6000)}],
@@ -238,9 +256,15 @@ def test_gpus_and_nics_are_told_over_the_run_and_who_did_not_answer_is_named(ben
     assert (sent.values, sent.before) == ((1000.0,), None), "it began anew after the second look"
     assert tracks["h02", "load", ""].mean == 2
     assert result.untold == (
-        "not measured: no gpu exporter answered on port 9400 of h01, h03",
+        "not measured: no gpu exporter answered on port 9500 of h01, h03",
         "not measured: no host exporter answered on port 9100 of h01, h03",
     )
     spec = json.loads(next(op for op in files(bench, POINT, 1) if "spec" in op.args["path"]).content)
     assert gpu in spec["exporters"]
     assert "node_network_transmit_bytes_total" in spec["series"]
+
+
+def test_ports_of_exporters_that_are_there_anyway_need_no_monitoring_host() -> None:
+    ours, theirs = (MonitoringSettings(places={word: "i.yaml:1"}) for word in ("sla", "gpu_port"))
+    assert [p.what for p in settings_problems(ours, None, {})] == ["monitoring has no host"]
+    assert not list(settings_problems(theirs, None, {}))
