@@ -141,7 +141,8 @@ def command_answer(text: str | None) -> dict[str, Any]:
     return {"exit": 0, "stdout": text, "stderr": "", "seconds": 0.01}
 
 
-def unit_answer(active: str) -> dict[str, Any]:
+def unit_answer(name: str, active: str) -> dict[str, Any]:
     """As the agent answers."""
-    told = {"sub": "running", "enabled": "disabled", "result": "success", "needs_reload": False}
+    enabled = "enabled" if name.startswith("nvidia-") else "disabled"
+    told = {"sub": "running", "enabled": enabled, "result": "success", "needs_reload": False}
     return {"load": "loaded", "active": active, **told}

@@ -20,6 +20,8 @@ MOST_BYTES = 1 << 16
 PEERS_WITHIN_S = 1.0
 GROWS_S = 2.0
 GPU = "gpu"
+UP = "dsv32-launch up {{ inventory.path }}"
+"""The remedy of what a role makes so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,7 @@ def _for_host(
     """`named`: its question or its expectation holds names; most do not, and hosts are many."""
     deployment = wanted.deployment
     processes = deployment.processes_on(host.name) if deployment else ()
+    made = {role.name for role in wanted.wish.roles} & set(check.made_by)
     subjects: tuple[Process | None, ...] = processes if check.each == "process" else (None,)
     runs = tuple(Probe("unit", (p.unit,)) for p in processes) if check.idle else ()
     for process in subjects:
@@ -102,7 +105,7 @@ def _for_host(
             probe=probe_of(question, host, wanted),
             read=filled(check.read, check, known),
             expect=filled_expectation(check, known) if named else check.expect or Expectation(),
-            remedy=filled(check.remedy, check, known),
+            remedy=filled(UP if made else check.remedy, check, known),
             runs=runs,
         )
 

@@ -145,6 +145,9 @@ class Check:
     """It takes seconds: asked only where it, or its topic, is named."""
     refuses_up: bool = False
     """An error that `up` begins nothing with; not for what `up` itself would put right."""
+    made_by: tuple[str, ...] = ()
+    """Roles that make it so: where the inventory has one of them, `up` is the remedy, and begins although it
+    is red."""
     hardware: tuple[str, ...] = ()
     """Names of configs/hardware, or `gpu`: any with GPUs. Empty: any."""
     pools: tuple[PoolName, ...] = ()

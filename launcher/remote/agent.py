@@ -321,9 +321,10 @@ class Probes:
             if at < 0:
                 return {"version": None}
             paragraph = status[at : status.find(b"\n\n", at)]
-            if b" ok installed\n" in paragraph:  # install, or hold
+            word = paragraph.partition(b"\nStatus: ")[2].partition(b" ok installed\n")[0]
+            if word in (b"install", b"hold"):
                 version = paragraph.split(b"\nVersion: ", 1)[1].split(b"\n", 1)[0]
-                return {"version": version.decode()}
+                return {"version": version.decode(), **({"held": True} if word == b"hold" else {})}
 
     def user(self, name: str) -> dict[str, Any] | None:
         import grp

@@ -27,10 +27,6 @@ Package: haproxy-doc
 Status: install ok installed
 Version: 9
 
-Package: libucx-dev
-Status: hold ok installed
-Version: 1.13.1-1
-
 Package: libnuma1
 Status: deinstall ok config-files
 Version: 2.0.16-1
@@ -43,6 +39,10 @@ Package: libucx0
 Status: install ok installed
 Architecture: amd64
 Version: 1.13.1-1
+
+Package: nvidia-open
+Status: hold ok installed
+Version: 580.159.04-1ubuntu1
 
 """
 
@@ -111,13 +111,14 @@ def test_private_names_are_no_probes() -> None:
 def test_packages(tmp_path: Path) -> None:
     (tmp_path / "var/lib/dpkg").mkdir(parents=True)
     (tmp_path / "var/lib/dpkg/status").write_text(DPKG)
-    names = ("haproxy", "haproxy-doc", "libnuma1", "libucx0", "ucx0", "libucx-dev")
+    names = ("haproxy", "haproxy-doc", "libnuma1", "libucx0", "ucx0")
     got = ask(*(("package", n) for n in names), root=tmp_path)
-    assert [a["version"] for a in got["answers"]] == ["2.6.12-1", "9", None, "1.13.1-1", None, "1.13.1-1"]
-    assert answer("packages", ["lib*", "haproxy"], root=tmp_path) == [
-        ["install", "haproxy", "2.6.12-1"],
-        ["hold", "libucx-dev", "1.13.1-1"],
+    assert [a["version"] for a in got["answers"]] == ["2.6.12-1", "9", None, "1.13.1-1", None]
+    held = answer("package", "nvidia-open", root=tmp_path)
+    assert held == {"version": "580.159.04-1ubuntu1", "held": True}
+    assert answer("packages", ["lib*", "nvidia*"], root=tmp_path) == [
         ["install", "libucx0", "1.13.1-1"],
+        ["hold", "nvidia-open", "580.159.04-1ubuntu1"],
     ]
 
 
