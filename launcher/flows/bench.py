@@ -43,7 +43,8 @@ def bench_of(
         what = f"engine {engine.name} has no load generator"
         raise InputError(Problem(what, engine.source, do="describe it there: `client:`"))
     found = target_of(deployment, target)
-    return Bench(deployment, engine, engine.client, found, workload, sla, method, **more)
+    ports = wanted.wish.inventory.monitoring.exporter_ports
+    return Bench(deployment, engine, engine.client, found, workload, sla, method, ports=ports, **more)
 
 
 def refuse_silent(fleet: Hands, bench: Bench) -> None:

@@ -21,7 +21,7 @@ from launcher.bench.workload import (
     words,
 )
 from launcher.execute.hands import Hands
-from launcher.flows.bench_looks import asked_of_exporters, tracks_of
+from launcher.flows.bench_looks import Ports, asked_of_exporters, tracks_of
 from launcher.health.hands import look_within_s
 from launcher.health.metrics import Reading, read
 from launcher.model.bench import Measured, Method, Point, Result, Target
@@ -74,6 +74,8 @@ class Bench:
     """Another one for each call."""
     telemetry: Telemetry = field(default_factory=lambda: Telemetry(1.0, 4, {}))
     """What exporters are asked for; nothing unless it is said."""
+    ports: Ports = field(default_factory=dict)
+    """Where they listen."""
 
     def line(self, point: Point, once: Once) -> tuple[str, ...]:
         """The client's command line."""
@@ -187,7 +189,7 @@ def files(bench: Bench, point: Point, seed: int) -> Iterator[Op]:
         "pages": list(bench.pages),
         "counters": names,
         "settle_s": bench.method.settle_s,
-        **asked_of_exporters(bench.target, bench.telemetry),
+        **asked_of_exporters(bench.target, bench.telemetry, bench.ports),
     }
     yield Op("put", {"path": f"{folder}/client.py"}, Path(program.__file__).read_bytes())
     if text := bench.workload.text:
@@ -251,7 +253,7 @@ def _collected(fleet: Hands, bench: Bench, name: str, seed: int, *, keep: Callab
         do = f"dsv32-launch bench again; its words: ssh {host} journalctl -u dsv32-job-{name}"
         raise LauncherError(Problem(what, f"{host}, {folder}", do=do)) from None
     before, after = readings(beside["before"], bench), readings(beside["after"], bench)
-    tracks, untold = tracks_of(beside["looks"], bench.target, bench.telemetry)
+    tracks, untold = tracks_of(beside["looks"], bench.target, bench.telemetry, bench.ports)
     return result_of(
         document,
         seed=seed,

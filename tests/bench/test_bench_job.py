@@ -18,8 +18,10 @@ from launcher.flows.bench import bench_of, measure, refuse_silent
 from launcher.flows.bench_run import OTHERS, Bench, Record, files
 from launcher.load.bench import read_telemetry
 from launcher.load.data import Data, shipped
+from launcher.load.monitoring import settings_problems
 from launcher.model.bench import Measured
 from launcher.model.facts import Facts, Probe
+from launcher.model.inventory import MonitoringSettings
 from launcher.model.plan import Op
 from launcher.model.problem import LauncherError, LockedError
 from launcher.model.run import Event, Listener
@@ -263,8 +265,8 @@ NIC = 'node_network_transmit_bytes_total{{device="eth0"}} {sent}\nnode_load1 2\n
 
 
 def test_gpus_and_nics_are_told_over_the_run_and_who_did_not_answer_is_named(bench: Bench) -> None:
-    bench = replace(bench, telemetry=read_telemetry(Data((shipped(),))))
-    gpu, nic = (f"http://10.77.0.12:{port}/metrics" for port in (9400, 9100))
+    bench = replace(bench, telemetry=read_telemetry(Data((shipped(),))), ports={"gpu": 9500, "host": 9100})
+    gpu, nic = (f"http://10.77.0.12:{port}/metrics" for port in (9500, 9100))
     looks = [
         [100.0, {gpu: GPUS.format(active=0.1), nic: NIC.format(sent=1000)}],
         [105.0, {gpu: GPUS.format(active=0.9), nic: NIC.format(sent=6000)}],
@@ -279,9 +281,15 @@ def test_gpus_and_nics_are_told_over_the_run_and_who_did_not_answer_is_named(ben
     assert (sent.values, sent.before) == ((1000.0,), None), "it began anew after the second look"
     assert tracks["h02", "load", ""].mean == 2
     assert result.untold == (
-        "not measured: no gpu exporter answered on port 9400 of h01, h03",
+        "not measured: no gpu exporter answered on port 9500 of h01, h03",
         "not measured: no host exporter answered on port 9100 of h01, h03",
     )
     spec = json.loads(next(op for op in files(bench, POINT, 1) if "spec" in op.args["path"]).content)
     assert gpu in spec["exporters"]
     assert "node_network_transmit_bytes_total" in spec["series"]
+
+
+def test_ports_of_exporters_that_are_there_anyway_need_no_monitoring_host() -> None:
+    ours, theirs = (MonitoringSettings(places={word: "i.yaml:1"}) for word in ("sla", "gpu_port"))
+    assert [p.what for p in settings_problems(ours, None, {})] == ["monitoring has no host"]
+    assert not list(settings_problems(theirs, None, {}))
