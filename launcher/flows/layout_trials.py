@@ -23,6 +23,7 @@ from launcher.flows.tune_records import overlay
 from launcher.flows.up import up
 from launcher.health.hands import look_within_s
 from launcher.load import load_from
+from launcher.load.bench import read_telemetry
 from launcher.load.data import Data, roots_of
 from launcher.load.edit import Put, edited
 from launcher.load.measurement import read_measurement
@@ -89,6 +90,11 @@ class Trials:
     record: Record
     about: RunRecord
     place: Place
+
+    def common(self, repeats: int) -> dict[str, object]:
+        """What all benchmarks of such a run have in common, as `bench_of` takes it."""
+        telemetry = read_telemetry(Data(self.place.roots))
+        return {"seed": 1, "repeats": repeats, "salt": self.run.id, "telemetry": telemetry}
 
     def look(self, wanted: Wanted, bench: Bench, point: Point, *, variable: bool) -> Measurement | str:
         """What is kept of a layout at a point, or else what it does: up with it, and a load on it.
