@@ -85,6 +85,11 @@ def healthy(host: str, probe: Probe, *, running: bool) -> Any:
             return healthy_host.command_answer(healthy_host.commands(words, f"10.0.0.{10 + number}"))
         case Probe("files", (pattern, _)):
             return healthy_host.files(pattern, number)
+        case Probe("packages", (patterns,)):
+            return healthy_host.packages(patterns)
+        case Probe("over"):
+            disks = (f"/dev/nvme{n}n1" for n in range(8))
+            return {disk: healthy_host.command_answer(healthy_host.SMART) for disk in disks}
         case Probe("unit", (name,)):
             return healthy_host.unit_answer(name, "active" if running or "dsv32" not in name else "inactive")
         case Probe("package", (name,)):
