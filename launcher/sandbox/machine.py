@@ -11,12 +11,12 @@ from pathlib import Path
 
 from launcher.sandbox import cgroups, lock, programs
 
-# every systemd takes several inotify instances, every host an entry in the table of neighbours
+# every systemd takes several inotify instances; the table of neighbours is one for all hosts, a row for each pair
 LIMITS: Mapping[str, int] = {
     "fs/inotify/max_user_instances": 4096,
     "fs/inotify/max_user_watches": 262_144,
-    "net/ipv4/neigh/default/gc_thresh3": 4096,
-    "net/ipv4/neigh/default/gc_thresh2": 2048,
+    "net/ipv4/neigh/default/gc_thresh3": 16_384,
+    "net/ipv4/neigh/default/gc_thresh2": 8192,
 }
 SYSCTLS = Path("/proc/sys")
 # one for all sandboxes, gone with a reboot, as what it remembers
