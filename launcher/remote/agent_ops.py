@@ -154,12 +154,11 @@ class Ops:
             with open(sysctl_path(key), "w", encoding="utf-8") as setting:
                 setting.write(value)
 
-    def package(self, names: dict[str, str] | list[str], hold: bool = False, **source: str) -> None:
+    def package(self, names: dict[str, str], hold: bool = False, **source: str) -> None:
         import shutil
         import tempfile
 
-        pinned = names if isinstance(names, dict) else dict.fromkeys(names, "")
-        words = [n + ("=" + v if v else "") for n, v in pinned.items()]
+        words = [n + ("=" + v if v else "") for n, v in names.items()]
         mirror = source.get("from", "")
         os.makedirs(self.root + "/run/dsv32", exist_ok=True)
         lists = tempfile.mkdtemp(prefix="apt-", dir=self.root + "/run/dsv32")
@@ -172,7 +171,7 @@ class Ops:
         finally:
             shutil.rmtree(lists, ignore_errors=True)
         if hold:
-            self.hold(list(pinned))
+            self.hold(list(names))
 
     def hold(self, names: list[str], free: bool = False) -> None:
         self.runner.must(["apt-mark", "unhold" if free else "hold", *names], within_s=QUERY_WITHIN_S)
@@ -182,7 +181,9 @@ class Ops:
 
     def _apt(self, *words: str) -> None:
         told = {"DEBIAN_FRONTEND": "noninteractive"}
-        self.runner.must([*APT.split(), *words], within_s=APT_WITHIN_S, environment=told)
+        # apt refuses on a host that has lost power in the middle of dpkg, until this is done
+        for line in (["dpkg", "--force-confold", "--configure", "-a"], [*APT.split(), *words]):
+            self.runner.must(line, within_s=APT_WITHIN_S, environment=told)
 
     def reboot(self, **_: int) -> None:
         # later, so that this answer still gets there
