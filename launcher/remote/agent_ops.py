@@ -146,11 +146,11 @@ class Ops:
 
     def sysctl(self, file: str, key: str, value: str | None) -> None:
         kept = [x for x in text_of(file).splitlines() if x.partition("=")[0].strip() != key]
-        if value is None:
-            self.put(file, "\n".join([*kept, ""]).encode()) if kept else forget(file)
-            return
-        self.put(file, "\n".join([*kept, f"{key} = {value}", ""]).encode())
-        if os.access(sysctl_path(key), os.W_OK):
+        lines = kept if value is None else [*kept, f"{key} = {value}"]
+        self.put(file, "\n".join([*lines, ""]).encode())
+        if not lines:
+            forget(file)
+        if value is not None and os.access(sysctl_path(key), os.W_OK):
             with open(sysctl_path(key), "w", encoding="utf-8") as setting:
                 setting.write(value)
 
@@ -180,10 +180,9 @@ class Ops:
         self._apt("--allow-change-held-packages", "autopurge" if needless else "purge", *names)
 
     def _apt(self, *words: str) -> None:
-        told = {"DEBIAN_FRONTEND": "noninteractive"}
         # apt refuses on a host that has lost power in the middle of dpkg, until this is done
         for line in (["dpkg", "--force-confold", "--configure", "-a"], [*APT.split(), *words]):
-            self.runner.must(line, within_s=APT_WITHIN_S, environment=told)
+            self.runner.must(line, within_s=APT_WITHIN_S, environment={"DEBIAN_FRONTEND": "noninteractive"})
 
     def reboot(self, **_: int) -> None:
         # later, so that this answer still gets there
