@@ -29,9 +29,11 @@ def test_each_leg_tells_how_it_ended_whatever_became_of_the_others(tmp_path: Pat
 
 
 def test_one_that_does_not_end_is_stopped_with_its_children(tmp_path: Path) -> None:
-    script = f"sleep 300 & echo $! >{tmp_path}/child; echo begun; wait"
+    # the leg ends whatever a child in another session does, which goes with the job's unit
+    script = f"setsid sleep 9 & sleep 300 & echo $! >{tmp_path}/child; echo begun; wait"
     (told,) = legs(tmp_path, ["sh", "-c", script], within_s=1)
     assert (told["exit"], told["text"]) == (None, "begun\n")
+    assert told["seconds"] < 9
     child = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}/stat")
     assert not child.exists() or child.read_text().rpartition(")")[2].split()[0] == "Z"
 
