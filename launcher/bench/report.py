@@ -10,7 +10,7 @@ from launcher.bench.figures import FIGURES, spread
 from launcher.bench.measure import DEFINITIONS, in_flight, rates
 from launcher.bench.page import Page, Picture, Section, Table, Word
 from launcher.bench.reportplots import plots_of
-from launcher.bench.reportserved import engines, machines, served
+from launcher.bench.reportserved import balance, engines, machines, served
 from launcher.bench.told import judged_line, verdict_line
 from launcher.model.bench import Measured
 from launcher.model.measurement import Measurement
@@ -30,13 +30,13 @@ def page_of(measurements: Sequence[Measurement], rows: Mapping[str, Reference]) 
     names = ", ".join(dict.fromkeys(one.workload.name for one in measurements))
     return Page(
         title=f"{names} on {', '.join(dict.fromkeys(one.cluster for one in measurements))}",
-        subtitle=f"{first.workload.about} {'; '.join(one.run for one in measurements)}",
+        subtitle=f"{first.workload.about} {'; '.join(one.label for one in measurements)}",
         sections=(*several, *each, _definitions()),
     )
 
 
 def _sections(one: Measurement, rows: Mapping[str, Reference], *, named: bool) -> Iterator[Section]:
-    of = f" · {one.run}" if named else ""
+    of = f" · {one.label}" if named else ""
     yield Section(f"Verdict{of}", tuple(_verdicts(one)))
     yield Section(f"Layout{of}", tuple(_versions(one)), picture=_picture(one))
     yield Section(f"Load{of}", tuple(_load(one)), tables=(served(one),))
@@ -46,6 +46,9 @@ def _sections(one: Measurement, rows: Mapping[str, Reference], *, named: bool) -
     if not named:
         yield Section("Plots", plots=plots_of([one]))
     yield Section(f"Engines{of}", (Word("What their counters grew by, run by run."),), engines(one))
+    if (ranks := balance(one)).rows:
+        told = Word("By the engines' own counters of each data-parallel rank.")
+        yield Section(f"Ranks{of}", (told,), (ranks,))
     yield machines(one, of)
     yield _references(one, rows, of)
     yield Section(f"Reproduce{of}", tuple(_whole(one)), code="\n".join(_commands(one)))
@@ -54,7 +57,7 @@ def _sections(one: Measurement, rows: Mapping[str, Reference], *, named: bool) -
 def _side_by_side(measurements: Sequence[Measurement]) -> Section:
     heads = ("run", "layout", "point", "verdict", *(f.head for f in FIGURES))
     rows = tuple(
-        (one.run, one.layout, str(m.point), verdict_line(m, one.sla), *_middles(m, one))
+        (one.label, one.layout, str(m.point), verdict_line(m, one.sla), *_middles(m, one))
         for one in measurements
         for m in one.points
     )
@@ -89,7 +92,7 @@ def _picture(one: Measurement) -> Picture:
 def _load(one: Measurement) -> Iterator[Word]:
     load = one.workload
     yield Word(f"{load.name}: {load.about}")
-    kind = load.settings.get("dataset-name", "the client's own")
+    kind = "its own" if load.text else load.settings.get("dataset-name", "the client's own")
     yield Word(
         f"{load.input_tokens} + {load.output_tokens} tokens asked for, {kind} prompts, to {one.target} "
         f"({one.through}), from {one.client_host}; {one.repeats} runs a point, the first with seed {one.seed}"

@@ -10,7 +10,16 @@ from pathlib import Path
 
 from launcher.bench import client as program
 from launcher.bench.measure import result_of
-from launcher.bench.workload import RESULT, Once, Service, job_name, warm_up, words
+from launcher.bench.workload import (
+    RESULT,
+    Once,
+    Service,
+    job_name,
+    prompts_name,
+    prompts_of,
+    warm_up,
+    words,
+)
 from launcher.execute.hands import Hands
 from launcher.flows.bench_looks import Ports, asked_of_exporters, tracks_of
 from launcher.health.hands import look_within_s
@@ -31,6 +40,8 @@ RUNNING = ("systemctl", "list-units", "--plain", "--no-legend", "--state=running
 OTHERS = Probe("command", (RUNNING, 20))
 """Benchmarks that run on a host, one a line."""
 GRACE_S = 60
+SHARED = ("queued", "prompt_tokens", "generation_tokens")
+"""Counters that tell how the work was shared out among ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +163,8 @@ def told(result: Result) -> str:
 def files(bench: Bench, point: Point, seed: int) -> Iterator[Op]:
     """What the job needs in its folder: the program, and what it is to do."""
     folder = f"{FOLDER}/{bench.job(point, seed)}"
-    ahead = Once(seed + bench.repeats, f"{bench.salt}-warm-up-{seed}")
-    counted = Once(seed, f"{bench.salt}-{seed}", folder)
+    ahead = Once(seed + bench.repeats, f"{bench.salt}-warm-up-{seed}", prompts=folder)
+    counted = Once(seed, f"{bench.salt}-{seed}", folder, prompts=folder)
     # labels are looked at here: the program on the host keeps all lines of these names
     names = sorted({name.partition("{")[0] for name in bench.engine.metrics.values()})
     spec = {
@@ -167,6 +178,8 @@ def files(bench: Bench, point: Point, seed: int) -> Iterator[Op]:
         **asked_of_exporters(bench.target, bench.telemetry, bench.ports),
     }
     yield Op("put", {"path": f"{folder}/client.py"}, Path(program.__file__).read_bytes())
+    if text := bench.workload.text:
+        yield Op("put", {"path": f"{folder}/{prompts_name(text)}"}, prompts_of(text).encode())
     yield Op("put", {"path": f"{folder}/spec.json"}, json.dumps(spec, indent=1).encode())
 
 
@@ -224,6 +237,7 @@ def _collected(fleet: Hands, bench: Bench, name: str, seed: int, *, keep: Callab
         seed=seed,
         cpu_percent=float(beside["cpu_percent"]),
         counters=_growth(before, after, bench),
+        ranks=_ranks(before, after),
         silent=tuple(i.name for i in bench.target.instances if not {i.name} <= before.keys() & after.keys()),
         restarted=tuple(n for n in before if n in after and _fell(before[n], after[n])),
         path=keep(texts[0]),
@@ -251,6 +265,19 @@ def _growth(
             for word in bench.engine.metrics:
                 grown = after[instance.name].total(word) - before[instance.name].total(word)
                 pool[word] = pool.get(word, 0.0) + grown
+    return found
+
+
+def _ranks(
+    before: Mapping[str, Reading], after: Mapping[str, Reading]
+) -> Mapping[str, Mapping[str, Mapping[str, float]]]:
+    """How the work of each instance was shared out among its ranks."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for name in before.keys() & after.keys():
+        for word in SHARED:
+            for rank, value in after[name].ranks(word).items():
+                grown = value - before[name].ranks(word).get(rank, 0.0)
+                found.setdefault(name, {}).setdefault(rank, {})[word] = grown
     return found
 
 

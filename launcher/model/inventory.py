@@ -140,6 +140,8 @@ class Inventory:
     """Empty: hosts are provisioned, nothing serves."""
     hardware: str = ""
     model: str = ""
+    platform: str = ""
+    """Empty: what is below the stack is somebody else's."""
     pools: Mapping[PoolName, Pool] = field(default_factory=dict)
     settings: SettingsByPool = field(default_factory=dict)
     environment: SettingsByPool = field(default_factory=dict)

@@ -104,6 +104,13 @@ class Measurement:
     points: tuple[Measured, ...]
     sla: Sla | None = None
     search: Found | None = field(default=None)
+    variant: str = ""
+    """Of an experiment: which of its settings this was."""
+
+    @property
+    def label(self) -> str:
+        """What tells it from others in one report."""
+        return f"{self.run} {self.variant}".rstrip()
 
     @property
     def gpus(self) -> Mapping[EnginePool, int]:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_records import LOAD, METHOD, POINT, document, sla
+from bench_records import LOAD, METHOD, POINT, document, measurement, sla
 from samples import sample
 
+from launcher.bench.reportserved import balance
 from launcher.bench.workload import Once
 from launcher.flows.bench import bench_of, measure, refuse_silent
 from launcher.flows.bench_run import OTHERS, Bench, Record, files
@@ -34,7 +35,8 @@ vllm:request_queue_time_seconds_sum{{engine="0"}} {queue}
 vllm:request_queue_time_seconds_count{{engine="0"}} {count}
 """
 BEFORE = PAGE.format(tokens=1000, queue=7, count=100)
-AFTER = PAGE.format(tokens=3000, queue=10, count=164)
+AFTER = PAGE.format(tokens=263144, queue=10, count=164)
+"""After 64 prompts of 4096 tokens."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,20 @@ def test_counters_are_what_grew_on_all_addresses_of_a_pool(bench: Bench) -> None
     assert counters["prefill"]["queue_seconds"] == 3
     assert counters["decode"]["queue_seconds"] == 6, "it has an address on each of its two hosts"
     assert counters["decode"]["queued"] == 128
+
+
+def test_each_rank_of_an_instance_has_its_own_share(bench: Bench, tmp_path: Path) -> None:
+    """Decode is two ranks on two hosts, of which the second one got three times the first one's requests."""
+    after = dict.fromkeys(bench.pages, AFTER)
+    *_, second = (url for url, name in bench.pages.items() if name == "decode-0")
+    after[second] = PAGE.format(tokens=787432, queue=10, count=292).replace('"0"', '"1"')
+    before = {**dict.fromkeys(bench.pages, BEFORE), second: BEFORE.replace('"0"', '"1"')}
+    told = told_with(bench, before=before, after=after)
+    point, _, _ = measured(OneHost(files={**left(bench), **told}), bench)
+    assert [counters["queued"] for counters in point.results[0].ranks["decode-0"].values()] == [64, 192]
+    made = replace(measurement(tmp_path), points=(point,))
+    requests = next(row for row in balance(made).rows if row[3] == "requests")
+    assert requests[2:] == ("decode-0", "requests", "2", "64", "128", "192", "1.50", "1")
 
 
 @pytest.mark.parametrize(
