@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
+from launcher.bench.keep import document
 from launcher.execute.hands import Hands
 from launcher.flows.against import Gated
 from launcher.flows.away import told
@@ -21,6 +22,9 @@ from launcher.model.problem import Exit, LauncherError, Problem
 from launcher.model.revision import Entry
 from launcher.model.wish import Wanted
 from launcher.resolve.revision import revision_of
+
+BASELINE = "baseline.json"
+"""In the run's folder: what the gate was held against."""
 
 
 def gated_rollout(
@@ -71,6 +75,7 @@ def _order(gate: LoadGate, baseline: Measurement | None, last: Entry | None) -> 
 
 def _judged(move: Move, result: Result, gate: LoadGate, baseline: Measurement, note: Note) -> Result:
     """What the gate says; on FAIL the way back."""
+    path = gate.record.keep(BASELINE, document(baseline))
     try:
         found = gate.judged(move.fleet, move.after, baseline)
     except LauncherError as error:
@@ -81,7 +86,7 @@ def _judged(move: Move, result: Result, gate: LoadGate, baseline: Measurement, n
         note.bad(_worst(found))
         manner = replace(move.manner, returns=False)
         way = partial(prepared, move.fleet, move.after, move.before, manner, move.run)
-        return _back(result, note, _worse(found), move.run, way)
+        return _back(result, note, _worse(found, path), move.run, way)
     if found.verdict == "CANNOT TELL":
         return _kept(move, result, note, _worst(found))
     note.result = "good"
@@ -102,13 +107,14 @@ def _worst(found: Gated) -> str:
     return next((str(j) for j in found.judged if j.verdict == found.verdict), "nothing could be compared")
 
 
-def _worse(found: Gated) -> Problem:
+def _worse(found: Gated, path: str) -> Problem:
+    """`path`: of the baseline."""
     more = [str(j) for j in found.judged if j.verdict == "FAIL"][1:]
     return Problem(
         what=f"gate: {_worst(found)}",
         where=found.after.target,
         why=f"held against {found.before.run}" + (f"; also {'; '.join(more)}" if more else ""),
-        do=f"dsv32-launch compare {found.before.run} {found.after.run}",
+        do=f"dsv32-launch compare {path} {found.after.run}",
     )
 
 

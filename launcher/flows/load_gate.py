@@ -22,9 +22,6 @@ from launcher.model.sla import Sla, Workload
 from launcher.model.telemetry import Telemetry
 from launcher.model.wish import Wanted
 
-BASELINE = "baseline.json"
-"""In the run's folder: what the gate was held against."""
-
 
 @dataclass(frozen=True, slots=True)
 class LoadGate:
@@ -71,7 +68,6 @@ class LoadGate:
 
     def judged(self, fleet: Hands, after: Wanted, baseline: Measurement) -> Gated:
         """The same points, as often, on what runs now. LauncherError where nothing can be measured."""
-        self.record.keep(BASELINE, document(baseline))
         points, repeats = [m.point for m in baseline.points], baseline.repeats
         made = self._measured(fleet, after, self.record, points, repeats=repeats, seed=baseline.seed)
         self.record.keep("bench.json", document(made))
