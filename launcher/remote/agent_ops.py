@@ -240,9 +240,8 @@ class Ops:
             self.runner.must(["systemctl", "daemon-reload"], within_s=SYSTEMCTL_WITHIN_S)
         wish = {"run": self.run if verb == "run" else "", "key": self.key}
         wish["unit"] = digest_of(path) if os.path.exists(path) else ""
-        place, began_s = f"{self.root}/var/lib/dsv32/guard/{instance}.order", time.time()
-        self.put(place, json.dumps(wish).encode(), mode="0600")
-        until_s = time.monotonic() + within_s
+        began_s, until_s = time.time(), time.monotonic() + within_s
+        self.put(f"{self.root}/var/lib/dsv32/guard/{instance}.order", json.dumps(wish).encode(), mode="0600")
         while True:
             states = show_units(self.runner, [guard, unit])
             if verb == "stop" and states[guard]["ActiveState"] in ("inactive", "failed"):
@@ -304,10 +303,7 @@ VERBS = frozenset(name for name in vars(Ops) if name[0] != "_") - {"do"}
 
 
 def obeyed(told: dict[str, Any], run: str, active: str, since_s: float) -> bool:
-    """Has the guard done what it was ordered? What was started may have ended again already.
-
-    What ended before `since_s` was started by an earlier order: a run that goes back starts things twice.
-    """
+    """Has the guard done what it was ordered? What it started may have ended again, after `since_s`."""
     if told["order"] != run or told["offered"] != run:
         return False
     runs = active not in ("inactive", "failed")
