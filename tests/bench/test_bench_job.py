@@ -18,8 +18,10 @@ from launcher.flows.bench import bench_of, measure, refuse_silent
 from launcher.flows.bench_run import OTHERS, Bench, Record, files
 from launcher.load.bench import read_telemetry
 from launcher.load.data import Data, shipped
+from launcher.load.monitoring import settings_problems
 from launcher.model.bench import Measured
 from launcher.model.facts import Facts, Probe
+from launcher.model.inventory import MonitoringSettings
 from launcher.model.plan import Op
 from launcher.model.problem import LauncherError, LockedError
 from launcher.model.run import Event, Listener
@@ -133,6 +135,19 @@ def test_what_runs_is_attached_to_and_what_ended_is_picked_up(
     assert host.done[-1] == ("units", f"dsv32-job-{bench.job(POINT, 1)}.service"), "nobody picks it up again"
 
 
+def test_runs_are_taken_when_all_of_their_point_are_kept(bench: Bench) -> None:
+    """Whoever is cut off between two of them finds the first one there when it asks again."""
+    twice = replace(bench, repeats=2)
+    host = OneHost(files=left(bench))
+    measured(host, twice)
+    assert [verb for verb, _ in host.done] == ["put", "put", "job", "put", "put", "job", "units"]
+
+    cut = OneHost(files=left(bench))
+    interrupted = Record(lambda _: None, lambda *_: "", lambda: "job" in dict(cut.done))
+    measure(cut, twice, POINT, interrupted)
+    assert [verb for verb, _ in cut.done] == ["put", "put", "job"]
+
+
 def test_what_ended_long_ago_is_measured_anew(bench: Bench) -> None:
     host = OneHost("done", ended_s=METHOD.picked_up_within_s + 1, files=left(bench))
     _, events, _ = measured(host, bench)
@@ -196,6 +211,18 @@ def test_an_engine_that_started_anew_is_seen_in_its_counters(bench: Bench) -> No
     assert point.verdict == "CANNOT TELL"
 
 
+def test_of_several_runs_the_one_that_goes_on_by_itself_comes_first(bench: Bench) -> None:
+    """Beside it another one would measure it, too; figures stay in the order of their seeds."""
+    twice = replace(bench, repeats=2)
+    names = [bench.job(POINT, seed) for seed in (1, 2)]
+    host = OneHost("running", others=f"dsv32-job-{names[1]}.service loaded active running\n")
+    host.files = left(bench)
+    point, events, _ = measured(host, twice)
+    assert host.done[:2] == [("job", names[1]), ("job", names[0])]
+    assert events[0].subject == "concurrency 16, seed 2"
+    assert [r.seed for r in point.results] == [1, 2]
+
+
 def test_two_benchmarks_at_once_would_measure_each_other(bench: Bench) -> None:
     own = f"dsv32-job-{bench.job(POINT, 1)}.service"
     other = "dsv32-job-bench-0123456789ab.service loaded active running /nvme/env/bin/python"
@@ -238,8 +265,8 @@ NIC = 'node_network_transmit_bytes_total{{device="eth0"}} {sent}\nnode_load1 2\n
 
 
 def test_gpus_and_nics_are_told_over_the_run_and_who_did_not_answer_is_named(bench: Bench) -> None:
-    bench = replace(bench, telemetry=read_telemetry(Data((shipped(),))))
-    gpu, nic = (f"http://10.77.0.12:{port}/metrics" for port in (9400, 9100))
+    bench = replace(bench, telemetry=read_telemetry(Data((shipped(),))), ports={"gpu": 9500, "host": 9100})
+    gpu, nic = (f"http://10.77.0.12:{port}/metrics" for port in (9500, 9100))
     looks = [
         [100.0, {gpu: GPUS.format(active=0.1), nic: NIC.format(sent=1000)}],
         [105.0, {gpu: GPUS.format(active=0.9), nic: NIC.format(sent=6000)}],
@@ -254,9 +281,15 @@ def test_gpus_and_nics_are_told_over_the_run_and_who_did_not_answer_is_named(ben
     assert (sent.values, sent.before) == ((1000.0,), None), "it began anew after the second look"
     assert tracks["h02", "load", ""].mean == 2
     assert result.untold == (
-        "not measured: no gpu exporter answered on port 9400 of h01, h03",
+        "not measured: no gpu exporter answered on port 9500 of h01, h03",
         "not measured: no host exporter answered on port 9100 of h01, h03",
     )
     spec = json.loads(next(op for op in files(bench, POINT, 1) if "spec" in op.args["path"]).content)
     assert gpu in spec["exporters"]
     assert "node_network_transmit_bytes_total" in spec["series"]
+
+
+def test_ports_of_exporters_that_are_there_anyway_need_no_monitoring_host() -> None:
+    ours, theirs = (MonitoringSettings(places={word: "i.yaml:1"}) for word in ("sla", "gpu_port"))
+    assert [p.what for p in settings_problems(ours, None, {})] == ["monitoring has no host"]
+    assert not list(settings_problems(theirs, None, {}))
