@@ -291,7 +291,7 @@ class Ops:
             if state != "running":
                 status = int(shown["ExecMainStatus"] or 0)
                 raise OpError(
-                    f"job {name} ended: {shown['Result']}, status {status} (limit {within_s} s)",
+                    f"ended: {shown['Result']}, status {status} (limit {within_s} s)",
                     exit=status,
                     tail="\n".join(job_tail(self.runner, name)),
                 )
