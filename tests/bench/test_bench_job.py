@@ -219,7 +219,7 @@ OTHER = "dsv32-job-bench-0123456789ab.service"
 def test_two_benchmarks_at_once_would_measure_each_other(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The lock is ours, so nobody attends the other one: it is waited for, and its result left where it is."""
+    """The lock is ours, so nobody attends the other one: it is waited for, and its result is left."""
     monkeypatch.setattr(bench_run, "AGAIN_EVERY_S", 0.0)
     own = f"dsv32-job-{bench.job(POINT, 1)}.service loaded active running"
     host = OneHost(others=[f"{own}\n{OTHER} loaded active running\n"] * 3, files=left(bench))
@@ -228,7 +228,7 @@ def test_two_benchmarks_at_once_would_measure_each_other(
     assert said[0].startswith("waiting for a benchmark that nobody attends")
     assert said[1:] == ["measuring service"], "it is told once"
     assert host.others == []
-    assert (("units", OTHER)) not in host.done
+    assert ("units", OTHER) not in host.done
 
 
 def test_who_does_not_wait_for_another_benchmark_is_told_how_to_end_it(bench: Bench) -> None:
