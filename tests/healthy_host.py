@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatch
 from typing import Any
 
 GPUS = range(8)
@@ -18,6 +19,7 @@ LINKS = "".join(f"\t Link {n}: 26.562 GB/s\n" for n in range(18))
 ERRORS = "".join(
     f"\t Link {n}: {word} Errors: 0\n" for n in range(18) for word in ("Replay", "Recovery", "CRC")
 )
+SMART = "critical_warning\t\t\t: 0\npercentage_used\t\t\t\t: 1%\nmedia_errors\t\t\t\t: 0\n"
 PARAMS = 'EnablePCIeGen3: 0\nEnableStreamMemOPs: 1\nRegistryDwords: "PeerMappingOverride=1;"\n'
 IB = "/sys/class/infiniband/mlx5_{n}/"
 
@@ -51,8 +53,6 @@ def commands(words: Sequence[str], address: str) -> str | None:
         return nvidia_smi(words[1:])
     if program == "ip" and "link" in told:
         return "2: eth0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 9000 qdisc mq state UP\n"
-    if program == "dpkg-query":
-        return f"nvidia-fabricmanager-580 {DRIVER}-0ubuntu0.24.04.1\n" if "fabricmanager" in told else ""
     if program == "systemctl" and "LimitMEMLOCK" in told:
         return "LoadState=loaded\nLimitMEMLOCK=infinity\nLimitNOFILE=1048576\n"
     if program == "systemctl" and "Environment" in told:
@@ -61,9 +61,8 @@ def commands(words: Sequence[str], address: str) -> str | None:
         "journalctl": "",
         "systemctl": "",
         "systemd-analyze": "",
-        "ps": "S systemd\nR ps\n",
+        "ps": "S 54321 systemd\nR     0 ps\n",
         "dkms": f"nvidia/{DRIVER}, {KERNEL}, x86_64: installed\n",
-        "apt-mark": "linux-image-generic\nnvidia-driver-580-server-open\n",
         "mokutil": "SecureBoot disabled\n",
         "timedatectl": "NTPSynchronized=yes\n",
         "chronyc": "A9FEA97B,10.0.0.1,4,1764460800.1,0.000012,-0.000001,0.0,-7.1,0,0.02,0,0,64.3,Normal\n",
@@ -77,6 +76,16 @@ def commands(words: Sequence[str], address: str) -> str | None:
         "modinfo": f"{KERNEL} SMP preempt mod_unload modversions \n",
         "stat": "gpfs\n",
     }.get(program)
+
+
+def packages(patterns: Sequence[str]) -> list[list[str]]:
+    """Wanted state, name and version of packages, as the agent answers."""
+    installed = [
+        ["hold", "linux-image-generic", "6.8.0-87.88"],
+        ["hold", f"nvidia-driver-{DRIVER[:3]}-server-open", f"{DRIVER}-0ubuntu0.24.04.1"],
+        ["hold", f"nvidia-fabricmanager-{DRIVER[:3]}", f"{DRIVER}-0ubuntu0.24.04.1"],
+    ]
+    return [one for one in installed if any(fnmatch(one[1], pattern) for pattern in patterns)]
 
 
 def files(pattern: str, host: int) -> Mapping[str, str]:
@@ -122,6 +131,8 @@ def files(pattern: str, host: int) -> Mapping[str, str]:
             f"/sys/devices/system/node/node{n}/meminfo": f"Node {n} MemTotal:       954704558 kB\n"
             for n in (0, 1)
         }
+    if pattern.endswith(("/vllm/_flashmla_C*", "/deep_gemm/*.so")):
+        return {pattern.replace("python*", "python3.12").replace("*", ".abi3"): ""}
     return {pattern: known[pattern]} if pattern in known else {}
 
 
@@ -132,7 +143,8 @@ def command_answer(text: str | None) -> dict[str, Any]:
     return {"exit": 0, "stdout": text, "stderr": "", "seconds": 0.01}
 
 
-def unit_answer(active: str) -> dict[str, Any]:
+def unit_answer(name: str, active: str) -> dict[str, Any]:
     """As the agent answers."""
-    told = {"sub": "running", "enabled": "disabled", "result": "success", "needs_reload": False}
+    enabled = "enabled" if name.startswith("nvidia-") else "disabled"
+    told = {"sub": "running", "enabled": enabled, "result": "success", "needs_reload": False}
     return {"load": "loaded", "active": active, **told}

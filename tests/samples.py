@@ -22,13 +22,17 @@ SAMPLES = (
 )
 
 
-def sample(name: str, folder: Path) -> Wish:
-    """One of SAMPLES, copied to `folder`/inventories so that it names itself `inventories/NAME.yaml`."""
+def sample(name: str, folder: Path, *, platform: str = "", data_dir: Path | None = None) -> Wish:
+    """One of SAMPLES, copied to `folder`/inventories so that it names itself `inventories/NAME.yaml`; on
+    another platform than its own where one is named, and with data of the test's own."""
     file = name.removesuffix("-current")
     text = (ROOT / "inventories" / f"{file}.yaml").read_text()
     for old, new in CURRENT.items() if name != file else ():
         assert old in text
         text = text.replace(old, new)
+    if platform:
+        text = "\n".join(x for x in text.splitlines() if not x.startswith("platform:"))
+        text += f"\nplatform: {platform}\n"
     config = folder / "ssh_config"
     config.write_text("".join(f"Host h{i:02}\n  HostName 10.77.0.{10 + i}\n" for i in range(1, 8)))
     (folder / "inventories").mkdir(exist_ok=True)
@@ -38,6 +42,6 @@ def sample(name: str, folder: Path) -> Wish:
     before = Path.cwd()
     os.chdir(folder)
     try:
-        return load(Path("inventories") / f"{file}.yaml")
+        return load(Path("inventories") / f"{file}.yaml", data_dir=data_dir)
     finally:
         os.chdir(before)

@@ -110,6 +110,12 @@ def cached(counters: Mapping[str, float]) -> float:
     return counters.get("prefix_hits", 0.0) / max(counters.get("prefix_tokens", 0.0), 1.0)
 
 
+def arrived(counters: Mapping[str, float]) -> float | None:
+    """Tokens of a prompt by the engines' own count, on average; None where they counted none."""
+    requests = counters.get("queued", 0.0)
+    return counters.get("prompt_tokens", 0.0) / requests if requests else None
+
+
 def accepted(counters: Mapping[str, float]) -> float | None:
     """Share of drafted tokens that were right; None without drafts."""
     drafted = counters.get("draft_tokens", 0.0)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from launcher.bench.beside import beside
+from launcher.bench.beside import Foretold, beside, foretold_pairs
 from launcher.bench.figures import FIGURES, spread
 from launcher.bench.measure import DEFINITIONS, in_flight, rates
 from launcher.bench.page import Page, Picture, Section, Table, Word
 from launcher.bench.reportplots import plots_of
-from launcher.bench.reportserved import engines, machines, served
+from launcher.bench.reportserved import balance, engines, machines, served
 from launcher.bench.told import judged_line, verdict_line
 from launcher.model.bench import Measured
 from launcher.model.measurement import Measurement
@@ -22,21 +22,26 @@ UNMEASURED = (
 )
 
 
-def page_of(measurements: Sequence[Measurement], rows: Mapping[str, Reference]) -> Page:
-    """The report on one run, or on several side by side."""
+def page_of(
+    measurements: Sequence[Measurement], rows: Mapping[str, Reference], foretold: Sequence[Foretold]
+) -> Page:
+    """The report on one run, or on several side by side; `foretold` of each."""
     first = measurements[0]
     several = (_side_by_side(measurements),) if len(measurements) > 1 else ()
-    each = tuple(s for one in measurements for s in _sections(one, rows, named=bool(several)))
+    pairs = zip(measurements, foretold, strict=True)
+    each = tuple(s for one, made in pairs for s in _sections(one, rows, made, named=bool(several)))
     names = ", ".join(dict.fromkeys(one.workload.name for one in measurements))
     return Page(
         title=f"{names} on {', '.join(dict.fromkeys(one.cluster for one in measurements))}",
-        subtitle=f"{first.workload.about} {'; '.join(one.run for one in measurements)}",
+        subtitle=f"{first.workload.about} {'; '.join(one.label for one in measurements)}",
         sections=(*several, *each, _definitions()),
     )
 
 
-def _sections(one: Measurement, rows: Mapping[str, Reference], *, named: bool) -> Iterator[Section]:
-    of = f" · {one.run}" if named else ""
+def _sections(
+    one: Measurement, rows: Mapping[str, Reference], made: Foretold, *, named: bool
+) -> Iterator[Section]:
+    of = f" · {one.label}" if named else ""
     yield Section(f"Verdict{of}", tuple(_verdicts(one)))
     yield Section(f"Layout{of}", tuple(_versions(one)), picture=_picture(one))
     yield Section(f"Load{of}", tuple(_load(one)), tables=(served(one),))
@@ -46,15 +51,19 @@ def _sections(one: Measurement, rows: Mapping[str, Reference], *, named: bool) -
     if not named:
         yield Section("Plots", plots=plots_of([one]))
     yield Section(f"Engines{of}", (Word("What their counters grew by, run by run."),), engines(one))
+    if (ranks := balance(one)).rows:
+        told = Word("By the engines' own counters of each data-parallel rank.")
+        yield Section(f"Ranks{of}", (told,), (ranks,))
     yield machines(one, of)
     yield _references(one, rows, of)
+    yield _foretold(one, made, of)
     yield Section(f"Reproduce{of}", tuple(_whole(one)), code="\n".join(_commands(one)))
 
 
 def _side_by_side(measurements: Sequence[Measurement]) -> Section:
     heads = ("run", "layout", "point", "verdict", *(f.head for f in FIGURES))
     rows = tuple(
-        (one.run, one.layout, str(m.point), verdict_line(m, one.sla), *_middles(m, one))
+        (one.label, one.layout, str(m.point), verdict_line(m, one.sla), *_middles(m, one))
         for one in measurements
         for m in one.points
     )
@@ -89,7 +98,7 @@ def _picture(one: Measurement) -> Picture:
 def _load(one: Measurement) -> Iterator[Word]:
     load = one.workload
     yield Word(f"{load.name}: {load.about}")
-    kind = load.settings.get("dataset-name", "the client's own")
+    kind = "its own" if load.text else load.settings.get("dataset-name", "the client's own")
     yield Word(
         f"{load.input_tokens} + {load.output_tokens} tokens asked for, {kind} prompts, to {one.target} "
         f"({one.through}), from {one.client_host}; {one.repeats} runs a point, the first with seed {one.seed}"
@@ -131,7 +140,7 @@ def _references(one: Measurement, rows: Mapping[str, Reference], of: str) -> Sec
         (
             f"{row.name}: {row.row.about}",
             pair.figure,
-            f"{pair.published:.10g}",
+            f"{pair.theirs:.10g}",
             "–" if pair.ours is None else f"{pair.ours:.2f}",
             "–" if pair.difference is None else f"{pair.difference:+.1%}",
             str(row.point),
@@ -146,6 +155,43 @@ def _references(one: Measurement, rows: Mapping[str, Reference], of: str) -> Sec
         Word(f"{same} published rows were measured under these conditions; all others are no yardstick."),
     )
     return Section(f"Beside what was published{of}", words, (Table(heads, lines),))
+
+
+def _foretold(one: Measurement, made: Foretold, of: str) -> Section:
+    title = f"Beside a model{of}"
+    if made.nothing:
+        return Section(title, (Word(f"`predict` says nothing of this: {made.nothing}."),))
+    heads = (
+        "our point",
+        "figure",
+        "model",
+        "ours",
+        "difference",
+        "off on published points",
+        "other conditions",
+    )
+    rows = tuple(
+        (
+            str(point),
+            pair.figure,
+            f"{pair.theirs:.2f}",
+            "–" if pair.ours is None else f"{pair.ours:.2f}",
+            "–" if pair.difference is None else f"{pair.difference:+.1%}",
+            f"{made.off[pair.figure][0]:+.0%} to {made.off[pair.figure][1]:+.0%}"
+            if pair.figure in made.off
+            else "–",
+            "; ".join(made.other) or "none",
+        )
+        for point, pair in foretold_pairs(one, made)
+    )
+    told = (
+        "By `predict`, a model that was fitted on a few published points: no measurement, and no yardstick."
+    )
+    return Section(title, (Word(told),), (Table(heads, rows),))
+
+
+def _range(shares: tuple[float, float] | None) -> str:
+    return "–" if shares is None else f"{shares[0]:+.0%} to {shares[1]:+.0%}"
 
 
 def _whole(one: Measurement) -> Iterator[Word]:

@@ -55,13 +55,13 @@ def _load_label(measurements: Sequence[Measurement]) -> str:
 
 
 def _over_load(one: Measurement, what: Figure) -> Series:
-    return Series(one.run, tuple(_values(one, what)))
+    return Series(one.label, tuple(_values(one, what)))
 
 
 def _values(one: Measurement, what: Figure) -> Iterator[Value]:
     for m in one.points:
         if own := spread(m.results, one, what):
-            yield _value(load_of(m), own, f"{one.run}, {m.point}: {what} {own.middle:.2f}")
+            yield _value(load_of(m), own, f"{one.label}, {m.point}: {what} {own.middle:.2f}")
 
 
 def _against(one: Measurement, over: Callable[[Measured, Measurement], Spread | None]) -> Series:
@@ -69,9 +69,9 @@ def _against(one: Measurement, over: Callable[[Measured, Measurement], Spread | 
     for m in one.points:
         tokens, own = spread(m.results, one, TOKENS), over(m, one)
         if tokens and own:
-            text = f"{one.run}, {m.point}: {tokens.middle:.1f} tok/s, {own.middle:.2f}"
+            text = f"{one.label}, {m.point}: {tokens.middle:.1f} tok/s, {own.middle:.2f}"
             found.append(_value(tokens.middle, own, text))
-    return Series(one.run, tuple(found))
+    return Series(one.label, tuple(found))
 
 
 def _per_user(m: Measured, one: Measurement) -> Spread | None:

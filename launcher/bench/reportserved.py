@@ -38,6 +38,31 @@ def engines(one: Measurement) -> tuple[Table, ...]:
     )
 
 
+SHARED = {"queued": "requests", "prompt_tokens": "prompt tokens", "generation_tokens": "answer tokens"}
+
+
+def balance(one: Measurement) -> Table:
+    """How evenly an instance's work was shared out among its ranks; no row for one rank alone."""
+    heads = ("point", "seed", "instance", "what", "ranks", "least", "mean", "most", "most/mean", "busiest")
+    return Table(heads, tuple(_balance_rows(one)))
+
+
+def _balance_rows(one: Measurement) -> Iterator[tuple[str, ...]]:
+    for m in one.points:
+        for r in m.results:
+            for name, ranks in sorted(r.ranks.items()):
+                for word, said in SHARED.items():
+                    own = {rank: counters[word] for rank, counters in ranks.items() if word in counters}
+                    if len(own) > 1 and any(own.values()):
+                        yield (str(m.point), str(r.seed), name, said, *_shares(own))
+
+
+def _shares(own: Mapping[str, float]) -> tuple[str, ...]:
+    mean, most = sum(own.values()) / len(own), max(own, key=lambda rank: own[rank])
+    values = (f"{v:.0f}" for v in (min(own.values()), mean, own[most]))
+    return (str(len(own)), *values, f"{own[most] / mean:.2f}", most)
+
+
 def _load_rows(one: Measurement) -> Iterator[tuple[str, ...]]:
     for m in one.points:
         for r in m.results:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import median_low
 
-from launcher.bench.measure import accepted, borne_per_s, cached, figure, in_flight, queue_s
+from launcher.bench.measure import accepted, arrived, borne_per_s, cached, figure, in_flight, queue_s
 from launcher.model.bench import Judgement, Measured, Method, Point, Result, Target
 from launcher.model.sla import Limit, LimitName, Sla, Statistic, Workload
 
@@ -21,7 +21,7 @@ def judge(
     results: Sequence[Result],
 ) -> Measured:
     """What the runs at a point say. Whatever makes their figures doubtful leaves no limit judged."""
-    doubts = tuple(dict.fromkeys(d for result in results for d in _doubts(result, point, method)))
+    doubts = tuple(dict.fromkeys(d for result in results for d in _doubts(result, workload, point, method)))
     limits: Mapping[LimitName, Limit] = sla.limits if sla else {}
     judgements = [_judged(n, limit, results, target, method) for n, limit in limits.items()]
     if doubts:
@@ -90,7 +90,7 @@ def _withheld(judged: Judgement, why: str) -> Judgement:
     return replace(judged, verdict="CANNOT TELL", why=judged.why or why)
 
 
-def _doubts(result: Result, point: Point, method: Method) -> Iterator[str]:
+def _doubts(result: Result, workload: Workload, point: Point, method: Method) -> Iterator[str]:
     """Why the figures of a run are not those of the service under this load."""
     if result.completed < result.asked:
         yield f"{result.asked - result.completed} of {result.asked} requests failed"
@@ -104,7 +104,17 @@ def _doubts(result: Result, point: Point, method: Method) -> Iterator[str]:
     for pool, counters in result.counters.items():
         if cached(counters) > method.cached_share:
             yield f"prefix caches of {pool} answered {cached(counters):.0%} of the prompt tokens"
+    yield from _other_prompts(result, workload, method)
     yield from _too_slow(result, point, method)
+
+
+def _other_prompts(result: Result, workload: Workload, method: Method) -> Iterator[str]:
+    """The engines counted other prompts than were asked for; of prompts that are no number nothing was."""
+    asked = workload.exact_input_tokens
+    for pool, counters in result.counters.items():
+        came = arrived(counters)
+        if asked and came is not None and abs(came - asked) > method.prompt_off * asked:
+            yield f"prompts of {came:.0f} tokens arrived at {pool}, where {asked} were asked for"
 
 
 def _too_slow(result: Result, point: Point, method: Method) -> Iterator[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from launcher.model.bench import Axis, Method, Point
 from launcher.model.profile import Client
-from launcher.model.sla import Limit, LimitName, Workload
+from launcher.model.sla import Limit, LimitName, Text, Workload
 
 GOODPUT: Mapping[LimitName, str] = {"ttft_ms": "ttft", "tpot_ms": "tpot", "e2e_ms": "e2el"}
 """Limits that one request can keep or miss → the client's word."""
@@ -38,6 +38,8 @@ class Once:
     """Goes into the keys of prefix caches, so that nothing an earlier run left there is found."""
     folder: str = ""
     """Where the result goes; empty: it is not kept."""
+    prompts: str = ""
+    """The folder of the workload's own prompts."""
 
 
 def points_of(workload: Workload, method: Method) -> tuple[Point, ...]:
@@ -94,6 +96,9 @@ def words(
         "disable-tqdm": None,
         **{name: None if value == "true" else value for name, value in workload.settings.items()},
     }
+    if workload.text:
+        path = f"{once.prompts}/{prompts_name(workload.text)}"
+        options |= {"dataset-name": "sharegpt", "dataset-path": path}
     if once.folder:
         options |= {"save-result": None, "result-dir": once.folder, "result-filename": RESULT}
     first, *more = client.command
@@ -104,6 +109,16 @@ def words(
         if name in limits and limits[name].at_most is not None
     ]
     return (*line, *(["--goodput", *goodput] if goodput else []))
+
+
+def prompts_of(text: Text) -> str:
+    """Requests in the form of ShareGPT; how long answers are to be says `--output-len`."""
+    return json.dumps([{"conversations": [{"value": r}, {"value": r}]} for r in text.requests])
+
+
+def prompts_name(text: Text) -> str:
+    """Of their file: other requests are another load."""
+    return f"prompts-{hashlib.sha256(prompts_of(text).encode()).hexdigest()[:12]}.json"
 
 
 def job_name(line: Sequence[str], deployed: Iterable[Sequence[str]]) -> str:

@@ -111,13 +111,29 @@ def _reach(answer: Mapping[str, Mapping[str, str]], question: Question) -> str:
     return "".join(f"{peer} {said}\n" for peer, said in answer[question.peers].items())
 
 
+def _over(answer: Mapping[str, Mapping[str, Any]], question: Question) -> Text:
+    if any(said["exit"] is None for said in answer.values()):
+        return NoAnswer(question.within_s)
+    told = {path: said for path, said in answer.items() if said["exit"] != NO_PROGRAM}
+    texts = {path: _command(said, question) for path, said in told.items()}
+    return "".join(f"{p}: {line}\n" for p, text in texts.items() for line in str(text).splitlines()) or None
+
+
+def _packages(answer: list[list[str]], question: Question) -> str:
+    return "".join(f"{' '.join(package)}\n" for package in answer)
+
+
 def _lines(answer: Mapping[str, str], question: Question) -> str | None:
     return "".join(f"{name} {said}\n" for name, said in answer.items()) or None
 
 
 TEXTS: Mapping[str, Callable[[Any, Question], Text]] = {
     "command": _command,
+    "over": _over,
+    "imports": _command,
     "files": _files,
+    "grown": lambda answer, question: "".join(f"{path}: {by}\n" for path, by in answer.items()) or None,
+    "packages": _packages,
     "package": lambda answer, question: answer["version"],
     "unit": _unit,
     "disk": _disk,

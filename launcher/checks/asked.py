@@ -18,7 +18,10 @@ from launcher.resolve.templates import compiled, is_template
 MOST_BYTES = 1 << 16
 """Of one file; what a kernel or a driver tells of itself is a few kB."""
 PEERS_WITHIN_S = 1.0
+GROWS_S = 2.0
 GPU = "gpu"
+UP = "dsv32-launch up {{ inventory.path }}"
+"""The remedy of what a role makes so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ def _for_host(
     """`named`: its question or its expectation holds names; most do not, and hosts are many."""
     deployment = wanted.deployment
     processes = deployment.processes_on(host.name) if deployment else ()
+    made = {role.name for role in wanted.wish.roles} & set(check.made_by)
     subjects: tuple[Process | None, ...] = processes if check.each == "process" else (None,)
     runs = tuple(Probe("unit", (p.unit,)) for p in processes) if check.idle else ()
     for process in subjects:
@@ -101,7 +105,7 @@ def _for_host(
             probe=probe_of(question, host, wanted),
             read=filled(check.read, check, known),
             expect=filled_expectation(check, known) if named else check.expect or Expectation(),
-            remedy=filled(check.remedy, check, known),
+            remedy=filled(UP if made else check.remedy, check, known),
             runs=runs,
         )
 
@@ -131,6 +135,7 @@ def filled_question(check: Check, values: Mapping[str, object]) -> Question:
         command=tuple(filled(word, check, values) for word in ask.command),
         file=filled(ask.file, check, values),
         names=filled(ask.names, check, values),
+        environment=filled(ask.environment, check, values),
         package=filled(ask.package, check, values),
         unit=filled(ask.unit, check, values),
         disk=filled(ask.disk, check, values),
@@ -162,8 +167,16 @@ def filled_expectation(check: Check, values: Mapping[str, object]) -> Expectatio
 
 def probe_of(question: Question, host: Host, wanted: Wanted) -> Probe | None:
     """What the agent is asked; None where the answer comes with any other, or nobody is there to reach."""
+    if question.over:
+        return Probe("over", (question.command, question.over, question.within_s))
     if question.command:
         return Probe("command", (question.command, question.within_s))
+    if question.imports:
+        return Probe("imports", (question.environment, question.imports, question.within_s))
+    if question.grows:
+        return Probe("grown", (question.grows, GROWS_S))
+    if question.packages:
+        return Probe("packages", (question.packages,))
     if question.file:
         return Probe("files", (question.file, MOST_BYTES))
     if question.names:

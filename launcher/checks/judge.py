@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from statistics import median
 from typing import Literal
 
 from launcher.checks.answers import NoAnswer, Text, Value, text_of, values_of
@@ -122,7 +123,7 @@ def expected(expect: Expectation) -> str:
     """An expectation, in words."""
     told: tuple[tuple[str | None, str], ...] = (
         (expect.equals, "{}"),
-        (" or ".join(expect.one_of) or None, "{}"),
+        (" or ".join(word or "nothing" for word in expect.one_of) or None, "{}"),
         (expect.at_least, "at least {}"),
         (expect.at_most, "at most {}"),
         (expect.release_at_least, "{} or newer"),
@@ -182,6 +183,9 @@ def across(outcomes: Sequence[Outcome]) -> Iterator[CheckFinding]:
     told = [o for o in outcomes if o.state == "ok" and o.values]
     if not told or not (check := told[0].asked.check).across:
         return
+    if check.by is not None:
+        yield from _far(told, check, check.by)
+        return
     groups: dict[str, list[str]] = defaultdict(list)
     texts = {o.asked.host: {v.text if check.column else str(v) for v in o.values} for o in told}
     shared = set.intersection(*texts.values()) if check.across == "same" else set()
@@ -200,6 +204,17 @@ def across(outcomes: Sequence[Outcome]) -> Iterator[CheckFinding]:
         what = "not the same everywhere" if check.across == "same" else "not one of a kind"
         shown = tuple((_short(text), hosts) for text, hosts in answers)
         yield CheckFinding(check, "wrong", odd, what, told[0].asked.remedy, shown, majority=bool(most))
+
+
+def _far(told: Sequence[Outcome], check: Check, by: float) -> Iterator[CheckFinding]:
+    """Hosts with a number far above the median of all."""
+    numbers = {o.asked.host: [v for v in o.values if re.fullmatch(r"[\d.]+", v.text)] for o in told}
+    usual = median([float(value.text) for own in numbers.values() for value in own] or [0.0])
+    for o in told:
+        far = [value for value in numbers[o.asked.host] if float(value.text) > usual + by]
+        if far:
+            what = f"{_shown(far)}, median of all hosts {usual:g}"
+            yield CheckFinding(check, "wrong", (o.asked.host,), what, o.asked.remedy)
 
 
 def _shown(values: Sequence[Value]) -> str:

@@ -46,8 +46,8 @@ def judged_line(judged: Judged) -> str:
     told = f"{change.point}: {change.figure} {change.before.middle:.2f} → {change.after.middle:.2f}"
     if judged.why:
         return f"{told}: {judged.why}"
-    worse = f"{_share(change.worse_by)} worse"
-    return f"{told}, {worse}, allowed {judged.allowed:.0%} and noise {_share(change.noise)}"
+    worse = f"{_share(change.apart.worse_by)} worse"
+    return f"{told}, {worse}, allowed {judged.allowed:.0%} and noise {_share(change.apart.noise)}"
 
 
 def differing(found: Sequence[Difference]) -> Iterator[str]:
@@ -66,9 +66,9 @@ def change_document(change: Change) -> dict[str, Any]:
         "of": change.figure.of,
         "before": change.before,
         "after": change.after,
-        "ratio": change.ratio,
-        "worse_by": change.worse_by,
-        "noise": change.noise,
+        "ratio": change.apart.ratio,
+        "worse_by": change.apart.worse_by,
+        "noise": change.apart.noise,
     }
 
 
@@ -87,9 +87,9 @@ def _rows(found: Sequence[Change]) -> Iterator[tuple[str, ...]]:
             str(change.figure),
             f"{change.before.middle:.2f}",
             f"{change.after.middle:.2f}",
-            f"{change.ratio:.3f}",
-            _share(change.worse_by),
-            _share(change.noise),
+            f"{change.apart.ratio:.3f}",
+            _share(change.apart.worse_by),
+            _share(change.apart.noise),
         )
         last = point
 

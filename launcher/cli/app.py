@@ -17,13 +17,16 @@ from launcher.cli import (
     diagnosing,
     drain,
     drilling,
+    experimenting,
     files,
     fitting,
     holding,
     inventories,
     look,
     operate,
+    platforms,
     profiling,
+    removing,
     reporting,
     restarting,
     revising,
@@ -97,6 +100,7 @@ PANELS: Mapping[str, tuple[Callable[..., None], ...]] = {
         comparing.compare,
         comparing.gate,
         tuning.tune,
+        experimenting.experiment,
         profiling.profile,
     ),
     SERVING: (
@@ -106,6 +110,7 @@ PANELS: Mapping[str, tuple[Callable[..., None], ...]] = {
         scaling.scale,
         upgrading.upgrade,
         revising.rollback,
+        removing.remove,
         drilling.drill,
     ),
     KEEP: (holding.lock, holding.unlock, holding.audit, look.runs, revising.revisions),
@@ -119,4 +124,5 @@ for panel, commands in PANELS.items():
         app.command(rich_help_panel=panel, epilog=EXIT_CODES, context_settings=settings)(command)
 app.add_typer(runbooks.runbook, name="runbook", rich_help_panel=EVERY_DAY)
 app.add_typer(stacks.stack, name="stack", rich_help_panel=PREPARE)
+app.add_typer(platforms.platform, name="platform", rich_help_panel=PREPARE)
 app.add_typer(files.weights, name="weights", rich_help_panel=PREPARE)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from launcher.cli.options import DataDir, InventoryArgument, JsonLines, Limit
+from launcher.cli.options import DataDir, InventoryArgument, JsonLines, Limit, Why
 from launcher.model.problem import Exit, InputError, Problem
 
 if TYPE_CHECKING:
@@ -31,23 +31,71 @@ def check(
             "--explain", metavar="ID", help="Tell one check whole; asks no host.", show_default=False
         ),
     ] = "",
+    load: Annotated[
+        bool, typer.Option("--load", help="Measure instead what hosts can do under load, alone and in pairs.")
+    ] = False,
+    despite: Annotated[
+        bool, typer.Option("--despite", help="--load even where something serves; needs --why.")
+    ] = False,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="RUN RUN", help="Two runs of --load side by side; asks no host.", show_default=False
+        ),
+    ] = None,
+    why: Why = "",
     data_dir: DataDir = None,
     json_lines: JsonLines = False,
 ) -> None:
     """Ask what must hold on hosts and between them: hardware, drivers, kernel, network, storage, software.
 
-    Changes nothing. Exit 1 for an error, 3 for warnings.
+    Changes nothing; exit 1 for an error, 3 for warnings. With --load programs run on the hosts, as jobs.
     """
     from launcher.cli.output import choose
     from launcher.flows.check import all_checks, named
 
     view = choose(json_lines=json_lines)
     names = [name.strip() for name in only.split(",") if name.strip()]
+    if compare:
+        from launcher.cli.loading import compared
+
+        raise typer.Exit(compared(view, compare))
+    if load:
+        raise typer.Exit(
+            under_load(
+                view, names, told, inventory, data_dir, listed=listed, limit=limit, despite=despite, why=why
+            )
+        )
     known = all_checks(data_dir=data_dir)
     if listed or told:
         show(view, named(names, known) if names else known, told)
         return
     raise typer.Exit(asked(view, named(names, known), inventory, data_dir, limit))
+
+
+def under_load(
+    view: View,
+    names: list[str],
+    told: str,
+    inventory: Path | None,
+    data_dir: Path | None,
+    *,
+    listed: bool,
+    limit: str,
+    despite: bool,
+    why: str,
+) -> Exit:
+    """List or tell load checks, or run them."""
+    from launcher.cli import loading
+
+    if listed or told:
+        from launcher.flows.check_load import every, load_checks
+
+        loading.listed(
+            view, load_checks(names, data_dir=data_dir) if names else every(data_dir=data_dir), told
+        )
+        return Exit.DONE
+    return loading.loaded(view, names, (inventory, data_dir), limit=limit, despite=despite, why=why)
 
 
 def asked(

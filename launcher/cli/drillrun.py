@@ -124,7 +124,7 @@ class Book:
     def run(self, case: Case, lift: Callable[[], None]) -> Problem | None:
         """The runbook of the case, by the code of `runbook run`; what did not go well."""
         from launcher.cli.output import choose
-        from launcher.cli.runbookrun import Doing, complete, do_all
+        from launcher.cli.runbookrun import Doing, do_all
         from launcher.cli.runbooks import planned_of, read_books
         from launcher.flows.runbook import digest_of
 
@@ -145,13 +145,14 @@ class Book:
                 wanted=wanted,
                 running=self.running,
                 view=choose(json_lines=False),
-                words={m.id: complete(m, book, wanted, data_dir=self.asked.data_dir) for m in planned},
+                planned=planned,
+                data_dir=self.asked.data_dir,
                 digest=digest_of(planned),
                 by_hand=by_hand,
                 yes=True,
                 json_lines=False,
             )
-            _, problems = do_all(doing, planned, None)
+            _, problems = do_all(doing, None)
         stop_on_signal()
         return problems[0] if problems else None
 

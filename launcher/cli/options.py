@@ -53,7 +53,7 @@ UnitTarget: TypeAlias = Annotated[
     str,
     typer.Argument(
         metavar="TARGET",
-        help="An instance, pool, host, `router` or `front`; everything if left out.",
+        help="Instance, pool, host, `router`, `front`, `watch`, `front-address`; everything if left out.",
         show_default=False,
     ),
 ]

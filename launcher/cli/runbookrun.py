@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launcher.flows.runbook import Earlier, Move, Scope, next_book
+from launcher.flows.runbook import Earlier, Left, Move, Scope, left, next_book
 from launcher.model.problem import Exit, InputError, LauncherError, Problem
 from launcher.model.run import Event
 from launcher.model.runbook import PROGRAM, Runbook
@@ -28,8 +29,8 @@ class Doing:
     wanted: Wanted
     running: Running
     view: View
-    words: Mapping[str, tuple[str, ...]]
-    """Id of a move → the words of its command, complete."""
+    planned: tuple[Move, ...]
+    data_dir: Path | None
     digest: str
     by_hand: Callable[[Move], bool]
     """Has this move, which is done by hand, been done? Somebody says so."""
@@ -43,6 +44,8 @@ class Stop:
 
     code: Exit
     problem: Problem
+    begun: bool = True
+    """It was begun, and may have changed something."""
 
 
 def command_table() -> Mapping[str, Any]:
@@ -96,32 +99,66 @@ def complete(move: Move, book: Runbook, wanted: Wanted, *, data_dir: Path | None
     return tuple(words)
 
 
-def do_all(doing: Doing, planned: Sequence[Move], before: Earlier | None) -> tuple[Exit, tuple[Problem, ...]]:
+def do_all(doing: Doing, before: Earlier | None) -> tuple[Exit, tuple[Problem, ...]]:
     """Every move in turn but those that an earlier run has done, up to the first that does not go well."""
-    from launcher.cli.interrupt import stop_on_signal
+    from launcher.cli.interrupt import Stopped, stop_on_signal
 
+    done: set[str] = set()
     if before:
         doing.view.say(f"goes on with {before.run}; --anew begins at the first step")
-    for move in planned:
+    for move in doing.planned:
         if before and move.id in before.done:
             tell(doing, move, "move-done", f"done in {before.run}")
+            done.add(move.id)
             continue
         number, _, which = move.id.partition(" ")
         told = f"{number} of {len(doing.book.steps)}" + (f", {which}" if which else "")
         doing.view.say(f"\n{told}: {move.say}")
         stop_on_signal()  # a command before this one may have had its own way with ctrl-C
         try:
-            stop = kept_from(doing, move) or act(doing, move)
-        except LauncherError as error:
-            doing.view.problems(error.problems[:-1])
-            stop = Stop(Exit(error.exit_code), error.problems[-1])
+            stop = attempt(doing, move)
+        except Stopped:
+            doing.view.say("\n".join(["", *leftovers(doing, done, move)]))
+            raise
         if stop:
             tell(doing, move, "move-failed", stop.problem.what)
-            return stop.code, (explained(doing, move, stop.problem),)
+            leaves = leftovers(doing, done, move if stop.begun else None)
+            return stop.code, (explained(doing, move, stop.problem, leaves),)
         tell(doing, move, "move-done", "")
+        done.add(move.id)
+        # now, for a controller that is killed says nothing any more
+        for one in left((move,), done):
+            doing.view.say(f"  {ending(doing, one)}")
     doing.view.say("")
-    doing.view.result("runbook", {"id": doing.book.id, "moves": len(planned)}, f"{doing.book.id}: all done")
+    doing.view.result(
+        "runbook", {"id": doing.book.id, "moves": len(doing.planned)}, f"{doing.book.id}: all done"
+    )
     return Exit.DONE, ()
+
+
+def attempt(doing: Doing, move: Move) -> Stop | None:
+    """Do a move, if it may be done; why it did not go well."""
+    begun = False
+    try:
+        if stop := kept_from(doing, move):
+            return stop
+        begun = True
+        return act(doing, move)
+    except LauncherError as error:
+        doing.view.problems(error.problems[:-1])
+        return Stop(Exit(error.exit_code), error.problems[-1], begun)
+
+
+def leftovers(doing: Doing, done: Collection[str], begun: Move | None) -> list[str]:
+    """A line for each thing that this run leaves if it stops here, with the command that ends it."""
+    return [ending(doing, one) for one in left(doing.planned, done, begun)]
+
+
+def ending(doing: Doing, one: Left) -> str:
+    """`left: decode-0 gets no requests, since step 3; dsv32-launch undrain decode-0 … ends that`."""
+    head = f"left: {one.what}" if one.sure else f"perhaps left: {one.what}"
+    words = shlex.join(complete(one.ends, doing.book, doing.wanted, data_dir=doing.data_dir))
+    return f"{head}, since step {one.move.id}; {PROGRAM} {words} ends that"
 
 
 def tell(doing: Doing, move: Move, kind: Any, text: str) -> None:
@@ -130,12 +167,12 @@ def tell(doing: Doing, move: Move, kind: Any, text: str) -> None:
     doing.running.journal(Event(kind, text, move.host, move.id, data))
 
 
-def explained(doing: Doing, move: Move, problem: Problem) -> Problem:
-    """What did not go well, and the way on: another runbook, or whom to ask; and how to come back."""
+def explained(doing: Doing, move: Move, problem: Problem, leaves: Sequence[str]) -> Problem:
+    """What did not go well, and the way on: another runbook, or whom to ask; and `leaves`, a line each."""
     other = next_book(move, doing.scope, doing.books)
     ways = [problem.do or other or "mend that", f"then {again(doing)}, which goes on here"]
     ways += [f"or instead {other}"] if problem.do and other else []
-    more = (problem.more, f"expected: {move.expect}", f"if nothing helps: {doing.book.escalate}")
+    more = (problem.more, f"expected: {move.expect}", *leaves, f"if nothing helps: {doing.book.escalate}")
     return replace(
         problem,
         what=f"{doing.book.id}, step {move.id}: {problem.what}",
@@ -163,7 +200,7 @@ def kept_from(doing: Doing, move: Move) -> Stop | None:
         with connected(wanted) as fleet:
             found = looks.below_minimum(doing.scope, inventory, status(fleet, wanted, deployment_of(wanted)))
         if found:
-            return Stop(Exit.HOSTS_FAILED, found[0])
+            return Stop(Exit.HOSTS_FAILED, found[0], begun=False)
     if "alone" in move.step.only_if:
         hosts = looks.held_hosts(doing.scope, inventory.hosts)
         with connected(wanted, run_id=doing.running.id, lock=hosts):
@@ -175,12 +212,13 @@ def act(doing: Doing, move: Move) -> Stop | None:
     """Do it."""
     from launcher.cli.runbooktext import move_text
 
-    doing.view.say(f"  {move_text(move, doing.words[move.id])}")
+    words = complete(move, doing.book, doing.wanted, data_dir=doing.data_dir)
+    doing.view.say(f"  {move_text(move, words)}")
     if move.by_hand:
         return confirmed(doing, move)
     if move.run:
         return looked(doing, move)
-    return commanded(doing, move)
+    return commanded(doing, move, words)
 
 
 def confirmed(doing: Doing, move: Move) -> Stop | None:
@@ -210,11 +248,11 @@ def looked(doing: Doing, move: Move) -> Stop | None:
     return None
 
 
-def commanded(doing: Doing, move: Move) -> Stop | None:
+def commanded(doing: Doing, move: Move, given: Sequence[str]) -> Stop | None:
     """A command of ours, run here as if it had been typed."""
     from launcher.cli.app import app
 
-    words = [*doing.words[move.id]]
+    words = [*given]
     options = options_of(command_table()[move.words[0]])
     words += ["--yes"] if doing.yes and "--yes" in options else []
     words += ["--json"] if doing.json_lines and "--json" in options else []

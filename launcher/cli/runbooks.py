@@ -105,7 +105,7 @@ def run(
     from launcher.cli.context import read_wanted
     from launcher.cli.operate import approval_possible, asked
     from launcher.cli.output import choose
-    from launcher.cli.runbookrun import Doing, complete, do_all, refuse_missing
+    from launcher.cli.runbookrun import Doing, do_all, refuse_missing
     from launcher.cli.running import Running
     from launcher.flows import runbook as flow
     from launcher.record import runs_folder
@@ -131,13 +131,14 @@ def run(
             wanted=wanted,
             running=running,
             view=view,
-            words={m.id: complete(m, book, wanted, data_dir=data_dir) for m in planned},
+            planned=planned,
+            data_dir=data_dir,
             digest=digest,
             by_hand=lambda m: m.id in (done or ()) or (on_terminal and asked(f"  {m.expect} Is it done?")),
             yes=yes,
             json_lines=json_lines,
         )
-        code, problems = do_all(doing, planned, before)
+        code, problems = do_all(doing, before)
         running.ended(code, problems)
     view.problems(problems)
     raise typer.Exit(code)

@@ -15,7 +15,8 @@ from launcher.model.problem import Exit, InputError, Problem
 
 if TYPE_CHECKING:
     from launcher.cli.output import View
-    from launcher.flows.tune_live import Place, Terms
+    from launcher.flows.layout_trials import Place
+    from launcher.flows.tune_live import Terms
     from launcher.flows.tune_records import Tuned
     from launcher.load.data import Data
     from launcher.model.tune import Decision
@@ -119,7 +120,7 @@ def on_fleet(
     from launcher.cli.context import chosen_inventory, deployment_of, read_wanted
     from launcher.cli.operate import approval_possible, asked
     from launcher.cli.tunetext import path_text
-    from launcher.flows.tune_live import Place
+    from launcher.flows.layout_trials import Place
 
     approval_possible(yes=yes)
     base = read_wanted(inventory, data_dir)
@@ -159,6 +160,7 @@ def measured(view: View, base: Wanted, terms: Terms, place: Place, *, why: str) 
     """One run over the whole path, with its journal."""
     from launcher.cli.changing import changing
     from launcher.flows.bench_run import Record
+    from launcher.flows.layout_trials import Trials
     from launcher.flows.tune_live import Live, tuned
 
     def told(decision: Decision) -> None:
@@ -166,17 +168,17 @@ def measured(view: View, base: Wanted, terms: Terms, place: Place, *, why: str) 
 
     with changing(base, view, flow="tune", why=why, lock=base.wish.inventory.hosts, yes=True) as work:
         work.interrupt.changes_begin()
-        run = work.running
-        record = Record(run.listen, run.journal.keep, work.interrupt)
-        live = Live(work.fleet, work.run(), record, run.journal.run, place, terms)
-        return tuned(live, base, told)
+        journal = work.running.journal
+        record = Record(work.running.listen, journal.keep, work.interrupt)
+        trials = Trials(work.fleet, work.run(), record, journal.run, place)
+        return tuned(Live(trials, terms), base, told)
 
 
 def leave(view: View, found: Tuned, folder: Path, *, name: str) -> None:
     """The layout, as a data folder that `plan` takes, and the report beside it."""
     from launcher.cli.tunetext import document, markdown, text
+    from launcher.flows.layout_trials import keep
     from launcher.flows.tune import text_of
-    from launcher.flows.tune_live import keep
 
     layout = folder / "configs" / "layouts" / f"{name}.yaml"
     keep(layout, text_of(found.way, found.tune, begun_with=found.begun_with))

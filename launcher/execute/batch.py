@@ -10,7 +10,7 @@ from launcher.model.plan import Change, Op
 
 WRITES = frozenset({"put", "folder", "link", "attributes"})
 """Ops that no unit of another step waits for: what systemctl has to do is gathered behind a row of them."""
-WITHIN_S = {"package": 1800, "units": 960, "order": 600}
+WITHIN_S = {"package": 1800, "purge": 1800, "units": 960, "order": 600}
 OP_WITHIN_S = 60
 """Seconds for ops that bring no deadline of their own; the agent ends its programs earlier or then."""
 

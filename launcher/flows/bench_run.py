@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from launcher.bench import client as program
 from launcher.bench.measure import result_of
-from launcher.bench.workload import RESULT, Once, Service, job_name, warm_up, words
+from launcher.bench.workload import (
+    RESULT,
+    Once,
+    Service,
+    job_name,
+    prompts_name,
+    prompts_of,
+    warm_up,
+    words,
+)
 from launcher.execute.hands import Hands
-from launcher.flows.bench_looks import asked_of_exporters, tracks_of
+from launcher.flows.bench_looks import Ports, asked_of_exporters, tracks_of
 from launcher.health.hands import look_within_s
 from launcher.health.metrics import Reading, read
 from launcher.model.bench import Measured, Method, Point, Result, Target
@@ -31,6 +40,8 @@ RUNNING = ("systemctl", "list-units", "--plain", "--no-legend", "--state=running
 OTHERS = Probe("command", (RUNNING, 20))
 """Benchmarks that run on a host, one a line."""
 GRACE_S = 60
+SHARED = ("queued", "prompt_tokens", "generation_tokens")
+"""Counters that tell how the work was shared out among ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +53,7 @@ class Record:
     """A name and a text → where it was kept."""
     interrupted: Callable[[], bool]
     told: Callable[[Measured], None] = lambda _: None
-    """Of each point, as soon as it is measured."""
+    """Of each point, as soon as it is measured; it keeps what is not to be measured again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +74,8 @@ class Bench:
     """Another one for each call."""
     telemetry: Telemetry = field(default_factory=lambda: Telemetry(1.0, 4, {}))
     """What exporters are asked for; nothing unless it is said."""
+    ports: Ports = field(default_factory=dict)
+    """Where they listen."""
 
     def line(self, point: Point, once: Once) -> tuple[str, ...]:
         """The client's command line."""
@@ -107,7 +120,10 @@ def service_of(bench: Bench) -> Service:
 
 
 def run(fleet: Hands, bench: Bench, point: Point, seed: int, record: Record) -> Result:
-    """Begun, or attached to where it runs, or only picked up where it ended and nobody took its result."""
+    """Begun, or attached to where it runs, or only picked up where it ended and nobody took its result.
+
+    It can be picked up until it is `taken`.
+    """
     host, name, subject = bench.target.host, bench.job(point, seed), f"{point}, seed {seed}"
     listener = record.listener
     state = _state(fleet, bench, name)
@@ -119,12 +135,23 @@ def run(fleet: Hands, bench: Bench, point: Point, seed: int, record: Record) -> 
         _do(fleet, host, ops, listener=listener, within_s=within_s, subject=subject)
     kept = f"bench/{slug(subject)}-{point.prompts}-prompts.json"
     result = _collected(fleet, bench, name, seed, keep=lambda text: record.keep(kept, text))
-    # a job whose unit is there has a result that nobody has taken yet
-    stop = Op("units", {"stop": [f"dsv32-job-{name}.service"]})
-    _do(fleet, host, (stop,), listener=listener, within_s=GRACE_S, subject=subject)
     when = f", ended at {result.date} by the client's clock" if state == "done" else ""
     listener(Event("measured", told(result) + when, host, subject, {"path": result.path}))
     return result
+
+
+def taken(fleet: Hands, bench: Bench, point: Point, seeds: Iterable[int], record: Record) -> None:
+    """Their results are kept: while the unit of a job is there, the next call for it would pick it up."""
+    units = [f"dsv32-job-{bench.job(point, seed)}.service" for seed in seeds]
+    stop = Op("units", {"stop": units})
+    _do(
+        fleet,
+        bench.target.host,
+        (stop,),
+        listener=record.listener,
+        within_s=GRACE_S,
+        subject=str(point),
+    )
 
 
 SAID: Mapping[str, str] = {
@@ -150,8 +177,8 @@ def told(result: Result) -> str:
 def files(bench: Bench, point: Point, seed: int) -> Iterator[Op]:
     """What the job needs in its folder: the program, and what it is to do."""
     folder = f"{FOLDER}/{bench.job(point, seed)}"
-    ahead = Once(seed + bench.repeats, f"{bench.salt}-warm-up-{seed}")
-    counted = Once(seed, f"{bench.salt}-{seed}", folder)
+    ahead = Once(seed + bench.repeats, f"{bench.salt}-warm-up-{seed}", prompts=folder)
+    counted = Once(seed, f"{bench.salt}-{seed}", folder, prompts=folder)
     # labels are looked at here: the program on the host keeps all lines of these names
     names = sorted({name.partition("{")[0] for name in bench.engine.metrics.values()})
     spec = {
@@ -162,9 +189,11 @@ def files(bench: Bench, point: Point, seed: int) -> Iterator[Op]:
         "pages": list(bench.pages),
         "counters": names,
         "settle_s": bench.method.settle_s,
-        **asked_of_exporters(bench.target, bench.telemetry),
+        **asked_of_exporters(bench.target, bench.telemetry, bench.ports),
     }
     yield Op("put", {"path": f"{folder}/client.py"}, Path(program.__file__).read_bytes())
+    if text := bench.workload.text:
+        yield Op("put", {"path": f"{folder}/{prompts_name(text)}"}, prompts_of(text).encode())
     yield Op("put", {"path": f"{folder}/spec.json"}, json.dumps(spec, indent=1).encode())
 
 
@@ -176,17 +205,17 @@ def _job(bench: Bench, name: str) -> Op:
     return Op("job", {"name": name, "words": line, "environment": environment, "within_s": within_s})
 
 
-def _state(fleet: Hands, bench: Bench, name: str) -> str:
-    """Of the job: absent, running, done, failed, or old: done so long ago that it tells nothing of today.
+def seeds_of(fleet: Hands, bench: Bench, point: Point) -> tuple[int, ...]:
+    """Of the runs at a point, one that is under way already first.
 
-    LockedError where another one would be measured too.
+    LockedError where another benchmark is: the two would measure each other.
     """
-    host = bench.target.host
-    job, unit, clock = Probe("job", (name,)), Probe("unit", (f"dsv32-job-{name}.service",)), Probe("host")
-    facts = _asked(fleet, host, (job, unit, clock, OTHERS))
-    listed = "" if isinstance(facts[OTHERS], Unknown) else facts[OTHERS]["stdout"]
+    host, seeds = bench.target.host, range(bench.seed, bench.seed + bench.repeats)
+    units = {f"dsv32-job-{bench.job(point, seed)}.service": seed for seed in seeds}
+    told = _asked(fleet, host, (OTHERS,))[OTHERS]
+    listed = "" if isinstance(told, Unknown) else told["stdout"]
     running = [line.split()[0] for line in listed.splitlines() if line.strip()]
-    for other in (u for u in running if u != unit.args[0]):
+    for other in (u for u in running if u not in units):
         raise LockedError(
             Problem(
                 "another benchmark is running, and the two would measure each other",
@@ -195,6 +224,14 @@ def _state(fleet: Hands, bench: Bench, name: str) -> str:
                 f"wait for it, or end it: ssh {host} systemctl stop {other}",
             )
         )
+    first = [units[u] for u in running]
+    return (*first, *(seed for seed in seeds if seed not in first))
+
+
+def _state(fleet: Hands, bench: Bench, name: str) -> str:
+    """Of the job: absent, running, done, failed, or old: done so long ago that it tells nothing of today."""
+    job, unit, clock = Probe("job", (name,)), Probe("unit", (f"dsv32-job-{name}.service",)), Probe("host")
+    facts = _asked(fleet, bench.target.host, (job, unit, clock))
     for answer in (facts[job], facts[unit], facts[clock]):
         if isinstance(answer, Unknown):
             return "absent"
@@ -216,12 +253,13 @@ def _collected(fleet: Hands, bench: Bench, name: str, seed: int, *, keep: Callab
         do = f"dsv32-launch bench again; its words: ssh {host} journalctl -u dsv32-job-{name}"
         raise LauncherError(Problem(what, f"{host}, {folder}", do=do)) from None
     before, after = readings(beside["before"], bench), readings(beside["after"], bench)
-    tracks, untold = tracks_of(beside["looks"], bench.target, bench.telemetry)
+    tracks, untold = tracks_of(beside["looks"], bench.target, bench.telemetry, bench.ports)
     return result_of(
         document,
         seed=seed,
         cpu_percent=float(beside["cpu_percent"]),
         counters=_growth(before, after, bench),
+        ranks=_ranks(before, after),
         silent=tuple(i.name for i in bench.target.instances if not {i.name} <= before.keys() & after.keys()),
         restarted=tuple(n for n in before if n in after and _fell(before[n], after[n])),
         path=keep(texts[0]),
@@ -249,6 +287,19 @@ def _growth(
             for word in bench.engine.metrics:
                 grown = after[instance.name].total(word) - before[instance.name].total(word)
                 pool[word] = pool.get(word, 0.0) + grown
+    return found
+
+
+def _ranks(
+    before: Mapping[str, Reading], after: Mapping[str, Reading]
+) -> Mapping[str, Mapping[str, Mapping[str, float]]]:
+    """How the work of each instance was shared out among its ranks."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for name in before.keys() & after.keys():
+        for word in SHARED:
+            for rank, value in after[name].ranks(word).items():
+                grown = value - before[name].ranks(word).get(rank, 0.0)
+                found.setdefault(name, {}).setdefault(rank, {})[word] = grown
     return found
 
 

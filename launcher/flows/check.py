@@ -98,4 +98,6 @@ def refusing(
     ids = [check.id for check in checks if check.refuses_up]
     others = set(wanted.wish.inventory.hosts) - set(hosts)
     report = check(fleet, wanted, named(ids, checks) if ids else (), hosts, silent=others)
-    return tuple(f for f in report.findings if f.verdict == "wrong" and f.check.refuses_up)
+    ours = {role.name for role in wanted.wish.roles}
+    wrong = (f for f in report.findings if f.verdict == "wrong" and f.check.refuses_up)
+    return tuple(f for f in wrong if not ours & set(f.check.made_by))

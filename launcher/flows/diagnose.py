@@ -14,7 +14,7 @@ from launcher.flows.hang import Hang, hangs, stalled
 from launcher.flows.logs import COLOURS
 from launcher.flows.runbook import command_for
 from launcher.flows.status import DEAD, Status, status
-from launcher.flows.targets import Unit, units_of
+from launcher.flows.targets import ROUTING, Unit, units_of
 from launcher.health.diagnose import Cause, Diagnosis, confirmation, confirmed, diagnose
 from launcher.health.errors import Line, last_start, systemd_pid
 from launcher.health.hands import Hands, look_within_s
@@ -49,7 +49,6 @@ KERNEL_FIELDS = (
     "+",
     "_SYSTEMD_UNIT=nvidia-fabricmanager.service",
 )
-ROUTING = ("router", "front")
 CONFIRMED_AT_MOST = 5
 CONFIRM_WITHIN_S = 15
 NO_SUCH_PROGRAM = 127

@@ -36,7 +36,7 @@ class Entry:
     """Epoch seconds, by the clock of its host."""
     host: str
     owner: str
-    """The instance, `router`, `front` or `kernel`."""
+    """The instance, a word of `targets.ROUTING`, or `kernel`."""
     unit: str
     text: str
     priority: Priority

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from launcher.bench.page import Section
 from launcher.bench.report import page_of
+from launcher.flows.foretold import foretold
 from launcher.load.data import Data
 from launcher.load.references import read_references
 from launcher.model.measurement import Measurement
@@ -15,13 +18,19 @@ from launcher.resolve.templates import compiled
 FOLDER = "configs/report"
 
 
-def reports(measurements: Sequence[Measurement], data: Data) -> Mapping[str, str]:
-    """Ending of a file → its text. InputError where a run has no point, or a template is wrong."""
+def reports(
+    measurements: Sequence[Measurement], data: Data, *, lead: tuple[Section, ...] = ()
+) -> Mapping[str, str]:
+    """Ending of a file → its text; `lead` stands before all else.
+
+    InputError where a run has no point, or a template is wrong.
+    """
     for one in measurements:
         if not one.points:
             what = "nothing was measured, so there is nothing to report"
             raise InputError(Problem(what, one.run, do=f"dsv32-launch bench {one.workload.name}"))
-    page = page_of(measurements, read_references(data))
+    page = page_of(measurements, read_references(data), [foretold(one, data) for one in measurements])
+    page = replace(page, sections=(*lead, *page.sections))
     return {ending: _rendered(ending, {"page": page}, data) for ending in ("html", "md")}
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from launcher.load.runbooks import NAME, texts_of
 from launcher.model.deployment import Deployment, Instance
 from launcher.model.inventory import Host
 from launcher.model.problem import InputError, Problem
-from launcher.model.runbook import Runbook, RunbookStep
+from launcher.model.runbook import LEAVES, Runbook, RunbookStep
 from launcher.record import RunStory, read_run, read_runs
 
 FLOW = "runbook"
@@ -187,6 +187,43 @@ def command_for(book: Runbook, *, instance: str, host: str) -> str:
     target = {"instance": instance, "host": host, "pool": pool, "fleet": ""}[book.target]
     verb = "run" if target or book.target == "fleet" else "show"
     return f"dsv32-launch runbook {verb} {book.id} {target}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a move has begun and no other has ended."""
+
+    move: Move
+    what: str
+    """`decode-0 gets no requests`."""
+    ends: Move
+    """The one command that ends it."""
+    sure: bool
+    """The move came to its end; else it may have got as far as that."""
+
+
+def left(planned: Sequence[Move], done: Collection[str], begun: Move | None = None) -> tuple[Left, ...]:
+    """What a run that stops now leaves, the last first, as it is to be ended; `begun`: the move it is at."""
+    found: list[Left] = []
+    for place, move in enumerate(planned):
+        if not move.words or move.words[0] not in LEAVES or (move.id not in done and move is not begun):
+            continue
+        verb, what = LEAVES[move.words[0]]
+        subject = _subject(move.words)
+        enders = (m for m in planned[place:] if m.id in done and m.words[:1] == (verb,))
+        if any(_subject(m.words) in ("", subject) for m in enders):
+            continue
+        option = ("--limit",) if "--limit" in move.words else ()
+        ends = replace(move, words=(verb, *option, *((subject,) if subject else ())))
+        found.append(Left(move, what.format(subject or "everything"), ends, move.id in done))
+    return tuple(reversed(found))
+
+
+def _subject(words: Sequence[str]) -> str:
+    """What a command is for; empty: everything."""
+    if "--limit" in words:
+        return words[words.index("--limit") + 1]
+    return words[1] if len(words) > 1 and not words[1].startswith("-") else ""
 
 
 def digest_of(planned: Iterable[Move]) -> str:

@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from launcher.model.deployment import Deployment, Instance
 from launcher.model.problem import InputError, Problem
 
+WATCH, FRONT_ADDRESS = "watch", "front-address"
+ROUTING = ("router", "front", WATCH, FRONT_ADDRESS)
+"""What there is of on hosts that route; the last two are their roles' one unit on a host: `dsv32-watch`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit of ours on a host, and what it belongs to: an instance, `router` or `front`."""
+    """A unit of ours on a host, and what it belongs to: an instance, or a word of ROUTING."""
 
     host: str
     name: str
@@ -22,24 +26,33 @@ class Unit:
 
 
 def all_units(deployment: Deployment) -> tuple[Unit, ...]:
-    """Every unit that serves: engines with their guards, then routers and fronts."""
+    """Every unit that serves: engines with their guards, then routers, fronts and what keeps those."""
     processes = [p for i in deployment.instances for p in i.processes]
     engines = [Unit(p.host, p.unit, p.instance) for p in processes]
     guards = [Unit(p.host, p.guard_unit, p.instance, guards=True) for p in processes]
     routers = [Unit(r.host, r.unit, "router") for r in deployment.routers]
     fronts = [Unit(f.host, f.unit, "front") for f in deployment.fronts]
-    return (*engines, *guards, *routers, *fronts)
+    watches = [Unit(f.host, f"dsv32-{WATCH}.service", WATCH) for f in deployment.fronts]
+    addresses = [
+        Unit(f.host, f"dsv32-{FRONT_ADDRESS}.service", FRONT_ADDRESS) for f in deployment.fronts if f.shared
+    ]
+    return (*engines, *guards, *routers, *fronts, *watches, *addresses)
 
 
 def units_of(deployment: Deployment, target: str) -> tuple[Unit, ...]:
-    """The units of an instance, a pool, a host, `router` or `front`; all, if the target is empty."""
+    """The units of an instance, a pool, a host or a word of ROUTING, or one by its name, with or without its
+    suffix; all, if the target is empty. InputError where there is none."""
     units = all_units(deployment)
     pools = {i.name: i.pool for i in deployment.instances}
-    found = tuple(u for u in units if not target or target in (u.owner, u.host, pools.get(u.owner), u.name))
+    found = tuple(u for u in units if not target or target in _words(u, pools.get(u.owner, "")))
     if found:
         return found
     known = sorted({w for u in units for w in (u.owner, u.host, pools.get(u.owner, u.owner))})
     raise InputError(unknown(target, "target", known))
+
+
+def _words(unit: Unit, pool: str) -> tuple[str, ...]:
+    return (unit.owner, unit.host, pool, unit.name, unit.name.removesuffix(".service"))
 
 
 def routing(deployment: Deployment | None) -> frozenset[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
 from launcher.execute.outcome import Outcome
-from launcher.flows.halting import halting
+from launcher.flows.halting import halting, reasons
 from launcher.flows.plan import limited, plan
 from launcher.flows.revisions import recall, remembered
 from launcher.flows.run import Approve, Run
@@ -18,7 +18,7 @@ from launcher.flows.targets import Limit, routing
 from launcher.model.deployment import Deployment, Instance
 from launcher.model.finding import Finding, Severity
 from launcher.model.plan import Action, Plan
-from launcher.model.problem import Exit, LauncherError, Problem
+from launcher.model.problem import Exit, LauncherError, PlanRefusedError, Problem
 from launcher.model.revision import Entry, tried
 from launcher.model.run import Event
 from launcher.model.wish import Wanted
@@ -86,7 +86,8 @@ def up(
 
     Where engines run, by what hosts remember, that cannot hand KV to those that are wanted, they move as in a
     rollout: half of them while the others serve, if there are enough. Where hosts need what engines stop for,
-    a driver or a reboot, they go instance by instance: PlanRefusedError where too few would serve meanwhile.
+    a driver or a reboot, they go instance by instance: PlanRefusedError where too few would serve meanwhile,
+    and where both are needed, whatever `boots` says: one after the other is two runs.
     """
     boots = boots or Boots()
     here = limited(wanted, limit.hosts)
@@ -94,6 +95,7 @@ def up(
     run.listener(Event("planned", str(len(planned.changes)), data={"digest": planned.digest}))
     before = kept_apart(fleet, wanted, planned, kept) if kept and not limit.left_out else None
     if before:
+        _refuse_both(before, wanted, planned)
         from launcher.flows.rollout import Manner, rollout
 
         manner = Manner(below_minimum=True, within_s=IDLE_WITHIN_S, returns=False)
@@ -125,6 +127,25 @@ def kept_apart(fleet: Hands, wanted: Wanted, planned: Plan, kept: Kept) -> Wante
     entries, _ = recall(fleet, planned.remembered)
     befores = (_before(entry, kept) for entry in tried(entries, revision_of(wanted)))
     return next((before for before in befores if before and differences(before, wanted)), None)
+
+
+def _refuse_both(before: Wanted, wanted: Wanted, planned: Plan) -> None:
+    """PlanRefusedError where hosts need what engines stop for, beside engines that move by halves."""
+    runs = before.wish.profile.stack.name
+    problems = [
+        Problem(
+            what=f"{host} needs {reasons(changes)}, for which its engines stop, "
+            "and engines apart from those that run",
+            where=host,
+            why=f"{', '.join(differences(before, wanted))}; hosts go instance by instance, engines apart "
+            "half by half: two runs, whatever --no-reboot and --below-minimum say",
+            do=f"if `stack: {runs}` needs that, too: dsv32-launch up with it and its settings, then with "
+            "these; else dsv32-launch down, then up: nothing serves meanwhile",
+        )
+        for host, changes in halting(wanted, planned).items()
+    ]
+    if problems:
+        raise PlanRefusedError(*problems)
 
 
 def _before(entry: Entry, kept: Kept) -> Wanted | None:

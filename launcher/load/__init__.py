@@ -76,7 +76,7 @@ def load_from(
     if stack is not None:
         profile = read_profile(choices, stack, data, problems)
         problems.keep(profile_problems(profile))
-        roles = read_roles(stack, data, problems)
+        roles = read_roles(stack, data, problems, platform=profile.platform)
     if file is not None:
         layout = profile.layout if profile else None
         look_up = _host_names(file, document, data)

@@ -20,7 +20,7 @@ FOLDER = "configs/checks"
 SHELL = re.compile(r"[<>;&`]|\$\(|^\|")
 """What would mean something to a shell; there is none, and a word like that is a mistake or a trick."""
 SHARED = ("hardware", "pools", "needs")
-HOW = ("columns", "within_s")
+HOW = ("columns", "within_s", "over", "environment")
 """Fields of a question that are no question."""
 
 
@@ -104,6 +104,11 @@ def _problems(check: Check) -> Iterator[Problem]:
         yield wrong(f"expects {' and '.join(tests) or 'nothing'}", "expect one thing, or say `across`")
     if check.refuses_up and (check.severity != "error" or check.owner == "us"):
         yield wrong("refuses `up`, but is no error of somebody else's", "remove `refuses_up`")
+    if (check.across == "near") != (check.by is not None):
+        yield wrong("compares by `near` without `by`, or the other way round", "say both, or none of the two")
+    for part, whole in (("over", "command"), ("environment", "imports")):
+        if getattr(check.ask, part) and not getattr(check.ask, whole):
+            yield wrong(f"asks `{part}` without `{whole}`", f"add `{whole}`, or remove it")
     if check.across and any(isinstance(sample, str) for sample in (*check.passes, *check.fails)):
         yield wrong("compares hosts, and a sample has one answer", "write a list of answers")
 

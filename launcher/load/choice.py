@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 from launcher.load.data import Data, unknown
 from launcher.load.document import Document
 from launcher.load.schema import fill
+from launcher.model.experiment import Experiment
 from launcher.model.problem import InputError
-from launcher.model.profile import Engine, Hardware, Layout, Model, RouterKind, Stack
+from launcher.model.profile import Engine, Hardware, Layout, Model, Platform, RouterKind, Stack
 from launcher.model.sla import Sla, Workload
 from launcher.model.tune import Records, Tune
 
@@ -18,9 +19,11 @@ T = TypeVar("T")
 
 FOLDERS: Mapping[type[Any], str] = {
     Engine: "engines",
+    Experiment: "experiments",
     Hardware: "hardware",
     Layout: "layouts",
     Model: "models",
+    Platform: "platforms",
     Records: "records",
     RouterKind: "routers",
     Sla: "slas",
@@ -54,6 +57,7 @@ def open_chosen(wanted: type[Any], choice: Choice, data: Data) -> Document:
 
 
 def read(wanted: type[T], choice: Choice, data: Data) -> T:
-    """A Hardware, Layout, Model, RouterKind or Workload. InputError with all that does not fit its type."""
+    """A Hardware, Layout, Model, Platform, RouterKind or Workload. InputError with all that does not
+    fit its type."""
     document = open_chosen(wanted, choice, data)
     return fill(wanted, document.values, place=document.place, given={"name": choice.name})

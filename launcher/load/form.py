@@ -15,7 +15,7 @@ from launcher.model.inventory import FrontSettings, MonitoringSettings, Paths, P
 from launcher.model.profile import Setting, Settings
 
 Scope: TypeAlias = Literal["all", "prefill", "decode", "router"]
-CHOICES = ("stack", "hardware", "model", "layout")
+CHOICES = ("stack", "hardware", "model", "layout", "platform")
 """Keys whose value is the name of a file in configs/."""
 
 
@@ -63,6 +63,9 @@ class InventoryFile:
     """The host type: a file in configs/hardware/."""
     model: str = ""
     """What is served: a file in configs/models/."""
+    platform: str = ""
+    """What makes a bare host ready, from the kernel and the driver up: a file in configs/platforms/. Absent:
+    hosts come with all that is below the stack."""
     interface: str = ""
     """Network device of hosts that name none of their own."""
     ssh: SshSettings = field(default_factory=SshSettings)

@@ -40,6 +40,7 @@ def make_inventory(
         layout=file.layout,
         hardware=file.hardware,
         model=file.model,
+        platform=file.platform,
         pools=pools,
         settings={str(scope): settings for scope, settings in file.settings.items()},
         environment={str(scope): settings for scope, settings in file.environment.items()},

@@ -66,7 +66,8 @@ def settings_problems(
 ) -> Iterator[Problem]:
     """What an inventory's `monitoring` names and there is not."""
     where = place_of(settings, "host")
-    if settings.places and not settings.host:
+    ports = {f"{name}_port" for name in settings.exporter_ports}
+    if settings.places.keys() - ports and not settings.host:  # others may run exporters
         yield Problem("monitoring has no host", where=where, do="add `host:`, or remove `monitoring`")
     if settings.host and settings.host not in hosts:
         yield Problem(f"unknown host `{settings.host}` in monitoring", where, do=near(settings.host, hosts))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TypeVar
 
@@ -16,7 +16,7 @@ from launcher.load.history import read_history
 from launcher.load.schema import fill
 from launcher.model.history import History
 from launcher.model.problem import InputError, Problem
-from launcher.model.profile import Hardware, Layout, Model, Profile, RouterKind, Stack
+from launcher.model.profile import Hardware, Layout, Model, Platform, Profile, RouterKind, Stack
 
 T = TypeVar("T")
 
@@ -35,17 +35,13 @@ def read_stack(choice: Choice, data: Data, problems: Collector) -> tuple[Stack |
         what = f"`engine_version` is `{stack.engine_version}`, expected a version"
         where = document.place(("engine_version",))
         problems.keep([Problem(what, where=where, do="write the engine's release, like 0.32.0")])
-    known = data.names("roles", holding="role.yaml")
-    for index, role in enumerate(stack.roles):
-        if role not in known:
-            where = document.place(("roles", index))
-            problems.keep([unknown("role", role, where=where, known=known)])
+    problems.keep(_unknown_roles(stack.roles, document, data))
     chosen = {"engine": stack.engine, "router": stack.router}
     return stack, {kind: Choice(name, document.place((kind,))) for kind, name in chosen.items() if name}
 
 
 def read_profile(choices: Mapping[str, Choice], stack: Stack, data: Data, problems: Collector) -> Profile:
-    """The files chosen by an inventory's `hardware`, `model` and `layout`, and by its stack."""
+    """The files chosen by an inventory's `hardware`, `model`, `layout` and `platform`, and by its stack."""
 
     def chosen(kind: str, wanted: type[T]) -> T | None:
         return problems.attempt(partial(read, wanted, choices[kind], data)) if kind in choices else None
@@ -59,8 +55,26 @@ def read_profile(choices: Mapping[str, Choice], stack: Stack, data: Data, proble
         engine=problems.attempt(partial(read_engine, engine, data)) if engine else None,
         layout=chosen("layout", Layout),
         router=chosen("router", RouterKind),
+        platform=problems.attempt(partial(_platform, choices["platform"], data))
+        if "platform" in choices
+        else None,
         history=history or History({}, {}),
     )
+
+
+def _platform(choice: Choice, data: Data) -> Platform:
+    """A platform whose roles are there."""
+    platform = read(Platform, choice, data)
+    if wrong := tuple(_unknown_roles(platform.roles, open_chosen(Platform, choice, data), data)):
+        raise InputError(*wrong)
+    return platform
+
+
+def _unknown_roles(roles: Iterable[str], document: Document, data: Data) -> Iterator[Problem]:
+    known = data.names("roles", holding="role.yaml")
+    for index, role in enumerate(roles):
+        if role not in known:
+            yield unknown("role", role, where=document.place(("roles", index)), known=known)
 
 
 def _is_version(text: str) -> bool:

@@ -14,7 +14,7 @@ from launcher.load.schema import fill, near
 from launcher.load.shape import as_text
 from launcher.model.inventory import PoolName
 from launcher.model.problem import InputError, Problem
-from launcher.model.profile import Setting, Stack
+from launcher.model.profile import Platform, Setting, Stack
 from launcher.model.role import STAGES, Each, Role, RoleStep, Stage
 
 
@@ -40,16 +40,22 @@ class StepFile:
     kind: str
     each: Each = "host"
     restart_on: tuple[str, ...] = field(default=())
+    stays: bool = False
 
 
-def read_roles(stack: Stack, data: Data, problems: Collector) -> tuple[Role, ...]:
-    """The stack's roles in the order in which they are applied. Roles that are not there are left out."""
+def read_roles(
+    stack: Stack, data: Data, problems: Collector, *, platform: Platform | None = None
+) -> tuple[Role, ...]:
+    """The roles of stack and platform in the order in which they are applied; a role of both counts once.
+    Roles that are not there are left out."""
     known = data.names("roles", holding="role.yaml")
-    names = [name for name in dict.fromkeys(stack.roles) if name in known]
+    named = dict.fromkeys((*stack.roles, *(platform.roles if platform else ())))
+    names = [name for name in named if name in known]
     problems.keep(_repeated(stack))
+    problems.keep(_repeated(platform) if platform else ())
     read = [problems.attempt(partial(read_role, name, data)) for name in names]
     roles = {role.name: role for role in read if role is not None}
-    if len(roles) < len(stack.roles):
+    if len(roles) < len(named):
         return ()
     wrong = tuple(_need_problems(roles, stack))
     problems.keep(wrong)
@@ -132,6 +138,7 @@ def _read_step(document: Document, location: Location, value: Value) -> RoleStep
         restart_on=head.restart_on,
         params=params,
         source=where,
+        stays=head.stays,
     )
 
 
@@ -141,7 +148,7 @@ def _files(folder: Path) -> Iterator[Path]:
         yield from (p for p in sorted(folder.iterdir()) if p.is_file() and not p.name.startswith("."))
 
 
-def _repeated(stack: Stack) -> Iterator[Problem]:
+def _repeated(stack: Stack | Platform) -> Iterator[Problem]:
     for name in dict.fromkeys(stack.roles):
         if stack.roles.count(name) > 1:
             what = f"role `{name}` is listed {stack.roles.count(name)} times"

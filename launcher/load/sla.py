@@ -32,6 +32,10 @@ def read_workload(choice: Choice, data: Data) -> tuple[Workload, Sla | None]:
         what = f"{workload.prompts} prompts cannot keep {most} requests in flight"
         do = "raise `prompts`; ten for each of them give a mean that holds"
         problems.keep([Problem(what, where=document.place(("prompts",)), do=do)])
+    if workload.text and workload.prompts > len(workload.text.requests):
+        what = f"{workload.prompts} prompts, and its text makes {len(workload.text.requests)}"
+        do = "lower `prompts`, or add topics: the client would send some twice"
+        problems.keep([Problem(what, where=document.place(("prompts",)), do=do)])
     if workload.sla:
         chosen = Choice(workload.sla, document.place(("sla",)))
         sla = problems.attempt(partial(read_sla, chosen, data))

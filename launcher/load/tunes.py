@@ -29,10 +29,10 @@ def tune_names(data: Data) -> list[str]:
 def read_tune(choice: Choice, data: Data) -> Tune:
     """A tune. InputError with all that is wrong with it."""
     document = open_chosen(Tune, choice, data)
-    values = _mapping(document.values)
-    written = _mapping(values.get("steps", ""))
+    values = mapping(document.values)
+    written = mapping(values.get("steps", ""))
     problems = Collector()
-    steps = [problems.attempt(partial(_step, i, _mapping(v), document)) for i, v in written.items()]
+    steps = [problems.attempt(partial(_step, i, mapping(v), document)) for i, v in written.items()]
     problems.raise_any()
     rest = {name: value for name, value in values.items() if name != "steps"}
     given = {"name": choice.name, "steps": tuple(steps)}
@@ -46,7 +46,7 @@ def _step(name: str, values: Mapping[str, Value], document: Document) -> TuneSte
 
     rest = {key: value for key, value in values.items() if key not in EDITS}
     step = fill(TuneStep, rest, place=place, given={"id": name})
-    change, during = (_mapping(values.get(key, "")) for key in EDITS)
+    change, during = (mapping(values.get(key, "")) for key in EDITS)
     if not change:
         what = f"step {name} changes nothing"
         raise InputError(Problem(what, where=place(()), do="add `change:`, a part of a layout"))
@@ -101,5 +101,6 @@ def _step_problems(records: Records, tune: Tune) -> Iterator[Problem]:
             yield Problem(what, where=trial.source, do="add `requests_at_once:`")
 
 
-def _mapping(value: Value) -> Mapping[str, Value]:
+def mapping(value: Value) -> Mapping[str, Value]:
+    """What is one; of anything else nothing, for its type is complained of elsewhere."""
     return value if isinstance(value, dict) else {}

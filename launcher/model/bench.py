@@ -47,6 +47,8 @@ class Method:
     """Share of the concurrency that is under way on average where it is what keeps the rate down."""
     queue_empty_s: Annotated[float, Gt(0)]
     """Engines whose requests wait shorter than this on average have no queue."""
+    prompt_off: Annotated[float, Gt(0)]
+    """Share by which prompts may be longer or shorter, by the engines' count, than they were asked for."""
     cached_share: Annotated[float, Gt(0)]
     """Share of prompt tokens that prefix caches may answer."""
     search_points: Annotated[int, Ge(2)]
@@ -142,6 +144,8 @@ class Result:
     client_cpu_percent: float
     """Of one core, while it measured."""
     counters: Counters
+    ranks: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
+    """Instance → data-parallel rank → our word for a counter → by how much it grew."""
     silent: tuple[str, ...] = ()
     """Instances whose counters could not be read, before or after."""
     restarted: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
 
-from annotated_types import Ge, Le, MinLen
+from annotated_types import Ge, Gt, Le, MinLen
 
 from launcher.model.inventory import PoolName
 from launcher.model.rule import Severity
@@ -26,7 +26,7 @@ PROGRAMS = frozenset(
         *("apt-mark", "chronyc", "dcgmi", "dkms", "dpkg-query", "ibv_devinfo", "ip", "ipmitool"),
         *("journalctl", "lspci", "mlnx_qos", "mmdiag", "mmgetstate", "mmhealth", "modinfo", "mokutil"),
         *("nvidia-smi", "ofed_info", "ps", "show_gids", "sminfo", "stat", "systemctl", "systemd-analyze"),
-        "timedatectl",
+        *("nvme", "timedatectl"),
     }
 )
 """What checks may start, by the last part of its path: programs that look, called so that they only look."""
@@ -43,8 +43,19 @@ class Question:
     the running one."""
     names: str = ""
     """A path with `*` in it: the paths there are, a line each."""
+    over: str = ""
+    """Of a command, a path with `*` in it: the command once for each path there is, which comes last of its
+    words; the text is each line of each output, after `PATH: `."""
+    imports: tuple[str, ...] = ()
+    """Modules that the Python of `environment` imports, all in one process: `NAME whole`, or `NAME` and its
+    error, a line each."""
+    environment: str = ""
+    grows: str = ""
+    """A path with `*` in it: `PATH: N` of each file, N what the number in it grew by in two seconds."""
     package: str = ""
     """A Debian package: its installed version."""
+    packages: tuple[str, ...] = ()
+    """Patterns of names of Debian packages: `install NAME VERSION`, or `hold …`, of each installed one."""
     unit: str = ""
     """A systemd unit: `active=`, `sub=`, `enabled=`, `result=` and `reload=`, a line each."""
     disk: str = ""
@@ -116,8 +127,10 @@ class Check:
     column: str = ""
     """The column that is the value, of a question with `columns`."""
     expect: Expectation | None = None
-    across: Literal["same", "unique"] | None = None
-    """same: all hosts answer alike; unique: no two do."""
+    across: Literal["same", "unique", "near"] | None = None
+    """same: all hosts answer alike; unique: no two do; near: no number is more than `by` above the median of
+    all hosts."""
+    by: Annotated[float, Gt(0)] | None = None
     missing: Literal["wrong", "fine"] = "wrong"
     """What it is where the program, file or value is not there."""
     needs: tuple[str, ...] = ()
@@ -132,6 +145,9 @@ class Check:
     """It takes seconds: asked only where it, or its topic, is named."""
     refuses_up: bool = False
     """An error that `up` begins nothing with; not for what `up` itself would put right."""
+    made_by: tuple[str, ...] = ()
+    """Roles that make it so: where the inventory has one of them, `up` is the remedy, and begins although it
+    is red."""
     hardware: tuple[str, ...] = ()
     """Names of configs/hardware, or `gpu`: any with GPUs. Empty: any."""
     pools: tuple[PoolName, ...] = ()

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 from annotated_types import Ge, Le
 
 from launcher.model.profile import EnginePool, Port, Setting, SettingsByPool
+from launcher.model.telemetry import ExporterName
 
 PoolName: TypeAlias = Literal["prefill", "decode", "router"]
 ENGINE_POOLS: tuple[EnginePool, ...] = ("prefill", "decode")
@@ -120,6 +121,11 @@ class MonitoringSettings:
     places: Mapping[str, str] = field(default_factory=dict, compare=False)
     source: str = ""
 
+    @property
+    def exporter_ports(self) -> Mapping[ExporterName, Port]:
+        """Where each exporter listens, with us or without: the hosts may have had them before."""
+        return {"gpu": self.gpu_port, "host": self.host_port}
+
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
@@ -134,6 +140,8 @@ class Inventory:
     """Empty: hosts are provisioned, nothing serves."""
     hardware: str = ""
     model: str = ""
+    platform: str = ""
+    """Empty: what is below the stack is somebody else's."""
     pools: Mapping[PoolName, Pool] = field(default_factory=dict)
     settings: SettingsByPool = field(default_factory=dict)
     environment: SettingsByPool = field(default_factory=dict)

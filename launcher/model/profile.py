@@ -1,4 +1,4 @@
-"""Profile = Hardware, Model, Engine, Layout, Stack; Setting(value, source): what we know; knows no hosts."""
+"""Profile = Hardware, Model, Engine, Layout, Stack, Platform; Setting(value, source); knows no hosts."""
 
 from __future__ import annotations
 
@@ -328,6 +328,27 @@ class Stack:
 
 
 @dataclass(frozen=True, slots=True)
+class Platform:
+    """What is below a stack on the hosts: the distribution's release with its packages, and the roles that
+    make a bare host of it ready."""
+
+    name: str
+    about: str
+    os: str
+    """`ubuntu 24.04`, as the hosts say it of themselves."""
+    roles: tuple[str, ...]
+    """Beside those of the stack, in any order."""
+    packages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What a role asks for by a word of its own (`driver`) → `package=version`, or `package` for any. Hosts
+    install from `platforms/<name>/debs` below `paths.shared`, and ask nobody else."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Anything roles and checks substitute as `{{ platform.variables.x }}`."""
+    lock: str = ""
+    """File in configs/platforms/: a line `SHA256 FILE` for each package with all that it needs."""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RouterKind:
     """How one router program is started and asked."""
 
@@ -356,5 +377,7 @@ class Profile:
     engine: Engine | None = None
     layout: Layout | None = None
     router: RouterKind | None = None
+    platform: Platform | None = None
+    """None: hosts come with driver, RDMA and all that is below the stack."""
     history: History = field(default_factory=lambda: History({}, {}))
     """What is known of the engine's releases."""

@@ -28,6 +28,8 @@ class RoleStep:
     """Steps of this role whose content makes the unit restart when it changes (kind `unit` only)."""
     params: Mapping[str, Setting]
     source: str
+    stays: bool = False
+    """Not taken away with its role: it may have been there before, or others need it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +68,5 @@ class Step:
     """The engine instance whose unit this is; empty for all other steps."""
     source: str
     """`file:line` of the step in its role."""
+    stays: bool = False
+    """Not taken away with its role."""

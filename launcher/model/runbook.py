@@ -21,6 +21,12 @@ VERBS = frozenset(
     }
 )
 """The commands of ours that a step may be."""
+LEAVES: Mapping[str, tuple[str, str]] = {
+    "lock": ("unlock", "the fleet is held by you"),
+    "drain": ("undrain", "{} gets no requests"),
+    "down": ("up", "{} is stopped"),
+}
+"""Verb of what lasts until somebody ends it → the verb that ends it, and what is so meanwhile."""
 PROGRAM = "dsv32-launch"
 NAMES: Mapping[Subject, frozenset[str]] = {
     "instance": frozenset({"instance", "host", "pool", "shared", "local"}),

@@ -27,7 +27,7 @@ class LogLine:
     """Seconds since the epoch by the clock of its host; 0 where nothing tells."""
     text: str
     instance: str = ""
-    """`decode-0`, `router` or `front`; empty: the host's own, or unknown."""
+    """`decode-0`, `router`, `front`, `watch` or `front-address`; empty: the host's own, or unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 from annotated_types import Ge, Gt, MinLen
 
-from launcher.model.profile import Port
+ExporterName: TypeAlias = Literal["gpu", "host"]
+"""Whose port the inventory knows: `monitoring.gpu_port`, `monitoring.host_port`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,6 @@ class Metric:
 class Exporter:
     """A program on hosts that answers `/metrics`."""
 
-    port: Port
     device: str
     """The label that tells one device from another."""
     series: Annotated[Mapping[str, Metric], MinLen(1)]
@@ -41,7 +41,7 @@ class Telemetry:
     """Between two looks."""
     most_looks: Annotated[int, Ge(4)]
     """With more, every second one is dropped, and looks are twice as far apart from then on."""
-    exporters: Mapping[str, Exporter]
+    exporters: Mapping[ExporterName, Exporter]
 
 
 @dataclass(frozen=True, slots=True)

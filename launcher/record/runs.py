@@ -52,6 +52,23 @@ def read_run(runs: Path, name: str) -> RunStory:
     )
 
 
+def kept_text(runs: Path, name: str, file: str) -> tuple[Path, str]:
+    """What the run `name` kept under this name, or the newest that kept one: `last`; a path of such a file is
+    taken as it is. InputError where there is none."""
+    names = [path.parent.name for path in sorted(runs.glob(f"*/{file}"))]
+    path = (
+        Path(name)
+        if name.endswith(".json")
+        else runs / (names[-1] if name == "last" and names else name) / file
+    )
+    try:
+        return path, path.read_text(encoding="utf-8")
+    except OSError:
+        why = f"there are {', '.join(names[-3:])}" if names else "no run has any"
+        do = "name one of these, or set DSV32_RUNS to the folder that holds the runs"
+        raise InputError(Problem(f"run {name} kept no {file}", str(runs), why, do)) from None
+
+
 def _json(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 

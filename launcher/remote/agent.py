@@ -36,7 +36,7 @@ UNIT_PROPERTIES = (
     "LoadState,ActiveState,SubState,UnitFileState,NeedDaemonReload,MainPID,Result,ExecMainStatus,InvocationID,"
     "StateChangeTimestamp"
 )
-IN_PARALLEL = ("http", "command", "journal", "reach", "shards", "cuda")
+IN_PARALLEL = ("http", "command", "journal", "reach", "shards", "cuda", "over", "imports", "grown")
 """Kinds of probes that may wait for somebody else."""
 
 
@@ -314,18 +314,17 @@ class Probes:
         return [n for n in names if not os.path.isdir(f"{folder}/{n}")]
 
     def package(self, name: str) -> dict[str, Any]:
-        if self.dpkg is None:
-            with open(self.root + "/var/lib/dpkg/status", "rb") as file:
-                self.dpkg = b"\n" + file.read()
+        status = dpkg_status(self)
         at = -1
         while True:  # one paragraph for each architecture
-            at = self.dpkg.find(b"\nPackage: " + name.encode() + b"\n", at + 1)
+            at = status.find(b"\nPackage: " + name.encode() + b"\n", at + 1)
             if at < 0:
                 return {"version": None}
-            paragraph = self.dpkg[at : self.dpkg.find(b"\n\n", at)]
-            if b"\nStatus: install ok installed\n" in paragraph:
+            paragraph = status[at : status.find(b"\n\n", at)]
+            word = paragraph.partition(b"\nStatus: ")[2].partition(b" ok installed\n")[0]
+            if word in (b"install", b"hold"):
                 version = paragraph.split(b"\nVersion: ", 1)[1].split(b"\n", 1)[0]
-                return {"version": version.decode()}
+                return {"version": version.decode(), **({"held": True} if word == b"hold" else {})}
 
     def user(self, name: str) -> dict[str, Any] | None:
         import grp
@@ -436,6 +435,14 @@ class Probes:
 
 
 PROBES = frozenset(name for name in vars(Probes) if name[0] != "_") - {"answer"}
+
+
+def dpkg_status(probes: Probes) -> bytes:
+    """dpkg's account of all packages, a newline before it; read once for a request."""
+    if probes.dpkg is None:
+        with open(probes.root + "/var/lib/dpkg/status", "rb") as file:
+            probes.dpkg = b"\n" + file.read()
+    return probes.dpkg
 
 
 def digest_of(path: str) -> str:

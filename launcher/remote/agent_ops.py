@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 # a router finishes what it has begun before it stops
 SYSTEMCTL_WITHIN_S = 960
 APT_WITHIN_S = 1800
+APT = "apt-get -q -y -o DPkg::Lock::Timeout=120 -o Dpkg::Options::=--force-confold"
 ORDER_WITHIN_S = 120
 """Until a guard has obeyed: a process may take 45 s to stop, and GPUs some more until they are free."""
 # `refresh` first: who is to be reached no longer is stopped only after that
@@ -143,14 +144,17 @@ class Ops:
         if words != ["usermod"]:
             self.runner.must([*words, name], within_s=QUERY_WITHIN_S)
 
-    def sysctl(self, file: str, key: str, value: str) -> None:
+    def sysctl(self, file: str, key: str, value: str | None) -> None:
         kept = [x for x in text_of(file).splitlines() if x.partition("=")[0].strip() != key]
+        if value is None:
+            self.put(file, "\n".join([*kept, ""]).encode()) if kept else forget(file)
+            return
         self.put(file, "\n".join([*kept, f"{key} = {value}", ""]).encode())
         if os.access(sysctl_path(key), os.W_OK):
             with open(sysctl_path(key), "w", encoding="utf-8") as setting:
                 setting.write(value)
 
-    def package(self, names: dict[str, str] | list[str], **source: str) -> None:
+    def package(self, names: dict[str, str] | list[str], hold: bool = False, **source: str) -> None:
         import shutil
         import tempfile
 
@@ -160,23 +164,25 @@ class Ops:
         os.makedirs(self.root + "/run/dsv32", exist_ok=True)
         lists = tempfile.mkdtemp(prefix="apt-", dir=self.root + "/run/dsv32")
         try:
-            apt = [
-                "apt-get",
-                "-q",
-                "-y",
-                "-o",
-                "DPkg::Lock::Timeout=120",
-                "-o",
-                "Dpkg::Options::=--force-confold",
-            ]
-            environment = {"DEBIAN_FRONTEND": "noninteractive"}
+            options = only_from(mirror, lists) if mirror else []
             if mirror:
-                apt += only_from(mirror, lists)
-                self.runner.must([*apt, "update"], within_s=APT_WITHIN_S, environment=environment)
-            install = [*apt, "--no-install-recommends", "--allow-downgrades", "install", *words]
-            self.runner.must(install, within_s=APT_WITHIN_S, environment=environment)
+                self._apt(*options, "update")
+            changed = ["--allow-downgrades", "--allow-change-held-packages"]
+            self._apt(*options, "--no-install-recommends", *changed, "install", *words)
         finally:
             shutil.rmtree(lists, ignore_errors=True)
+        if hold:
+            self.hold(list(pinned))
+
+    def hold(self, names: list[str], free: bool = False) -> None:
+        self.runner.must(["apt-mark", "unhold" if free else "hold", *names], within_s=QUERY_WITHIN_S)
+
+    def purge(self, names: list[str], needless: bool = False) -> None:
+        self._apt("--allow-change-held-packages", "autopurge" if needless else "purge", *names)
+
+    def _apt(self, *words: str) -> None:
+        told = {"DEBIAN_FRONTEND": "noninteractive"}
+        self.runner.must([*APT.split(), *words], within_s=APT_WITHIN_S, environment=told)
 
     def reboot(self, **_: int) -> None:
         # later, so that this answer still gets there

@@ -18,7 +18,7 @@ from launcher.resolve.monitoring import grafana, rules
 from launcher.resolve.params import Param, read_params
 from launcher.steps import KINDS, unit
 
-PATH_KINDS = frozenset({"absent", "file", "folder", "link"})
+PATH_KINDS = frozenset({"absent", "built", "file", "folder", "link"})
 Values: TypeAlias = Mapping[str, object]
 
 
@@ -169,7 +169,7 @@ def _drafts(role: Role, problems: dict[Problem, None]) -> tuple[Draft, ...]:
         words = names - {"depends"} | ({"template", "file"} if "content" in names else set())
         unknown = [name for name in step.params if name not in words]
         for name in unknown:
-            known = words | ({"kind", "each"} | ({"restart_on"} if "depends" in names else set()))
+            known = words | ({"kind", "each", "stays"} | ({"restart_on"} if "depends" in names else set()))
             what = f"unknown parameter `{name}` in step {role.name}/{step.name} of kind {step.kind}"
             problems[Problem(what, where=step.params[name].source, do=near(name, known))] = None
         if unknown:
@@ -194,6 +194,7 @@ def _step(draft: Draft, subject: Subject, want: Any) -> Step:
         want=want,
         instance=want.guarded if isinstance(want, unit.Params) else "",
         source=draft.step.source,
+        stays=draft.step.stays,
     )
 
 
@@ -257,6 +258,7 @@ def shared_values(wish: Wish, deployment: Deployment | None) -> dict[str, object
         "inventory": wish.inventory,
         "paths": wish.inventory.paths,
         "stack": profile.stack,
+        "platform": profile.platform,
         "hardware": profile.hardware,
         "model": profile.model,
         "engine": profile.engine,

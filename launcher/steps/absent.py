@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from launcher.model.facts import Facts, Probe
-from launcher.model.plan import Action, Draft, Op
+from launcher.model.plan import Draft
 from launcher.steps import attributes
 from launcher.steps.attributes import AbsolutePath
 
@@ -24,7 +24,4 @@ def probes(want: Params) -> tuple[Probe, ...]:
 
 def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
     """A REMOVE, unless nothing is there."""
-    before = attributes.describe(facts[probes(want)[0]])
-    if before == "absent":
-        return ()
-    return (Draft(Action.REMOVE, want.path, before, "absent", (Op("remove", {"path": want.path}),)),)
+    return attributes.gone(facts[probes(want)[0]], want.path)

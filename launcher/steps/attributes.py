@@ -9,7 +9,7 @@ from typing import Annotated, Any, Protocol, TypeAlias
 from annotated_types import Predicate
 
 from launcher.model.facts import Unknown
-from launcher.model.plan import Op
+from launcher.model.plan import Action, Draft, Op
 
 
 def is_mode(text: str) -> bool:
@@ -74,6 +74,14 @@ def describe(have: Mapping[str, Any] | Unknown) -> str:
             return f"{kind} {found(have)}"
         case _:
             return "neither file nor folder"
+
+
+def gone(have: Mapping[str, Any] | Unknown, path: str) -> tuple[Draft, ...]:
+    """The REMOVE of whatever is at `path`; () where nothing is."""
+    before = describe(have)
+    if before == "absent":
+        return ()
+    return (Draft(Action.REMOVE, path, before, "absent", (Op("remove", {"path": path}),)),)
 
 
 def clear(have: Mapping[str, Any] | Unknown, path: str, *, wanted_type: str) -> tuple[Op, ...]:

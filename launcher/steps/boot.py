@@ -45,6 +45,14 @@ def probes(want: Params) -> tuple[Probe, ...]:
     return (Probe("read", (want.path, BYTES)),)
 
 
+def undone(want: Params, facts: Facts) -> tuple[Draft, ...]:
+    """A REBOOT while the kernel still shows it."""
+    if changes(want, facts):
+        return ()
+    op = Op("reboot", {"within_s": want.within_s})
+    return (Draft(Action.REBOOT, want.path, f"{want.equals} in the running kernel", "without it", (op,)),)
+
+
 def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
     """A REBOOT, unless the kernel shows it already."""
     have = facts[probes(want)[0]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.plan import Action, Draft, Op
@@ -63,6 +63,13 @@ def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
             diff=texts.diff(text, want.content, want.path),
         ),
     )
+
+
+def undone(want: Params, facts: Facts) -> tuple[Draft, ...]:
+    """A REMOVE of the file, which its reader then reads no more."""
+    again = (Op("units", {"refresh": [want.reader]}),) if want.reader else ()
+    removed = attributes.gone(facts[probes(want)[0]], want.path)
+    return tuple(replace(draft, ops=(*draft.ops, *again)) for draft in removed)
 
 
 def _action(before: str) -> Action:

@@ -35,3 +35,8 @@ def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
         Op("link", {"path": want.path, "target": want.target}),
     )
     return (Draft(action, want.path, before, after, ops),)
+
+
+def undone(want: Params, facts: Facts) -> tuple[Draft, ...]:
+    """A REMOVE of the link."""
+    return attributes.gone(facts[probes(want)[0]], want.path)

@@ -40,6 +40,16 @@ def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
     return (Draft(action, want.key, before, want.value, (op,)),)
 
 
+def undone(want: Params, facts: Facts) -> tuple[Draft, ...]:
+    """A REMOVE of the line. What is in effect stays until the host boots: nobody knows what it was before."""
+    have = facts[probes(want)[0]]
+    if not isinstance(have, Unknown) and have["line"] is None:
+        return ()
+    before = str(have) if isinstance(have, Unknown) else f"{_value(have['line'])} in the file"
+    op = Op("sysctl", {"file": want.file, "key": want.key, "value": None})
+    return (Draft(Action.REMOVE, want.key, before, "absent; the kernel's own from the next boot on", (op,)),)
+
+
 def _value(text: str | None) -> str | None:
     """The value of a line or of the kernel, with the blanks between its words made equal."""
     return None if text is None else " ".join(text.rpartition("=")[2].split())

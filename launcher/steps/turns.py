@@ -109,6 +109,12 @@ def restart(want: Params, facts: Facts, because: str) -> Draft:
     return Draft(Action.RESTART, "router", _state(first, facts), f"release {release(want)}", ops, because)
 
 
+def undone(want: Params, facts: Facts) -> tuple[Draft, ...]:
+    """A REMOVE of both units, and of the file that names one."""
+    units = tuple(draft for slot in want.slots for draft in unit.undone(slot.unit, facts))
+    return (*units, *file.undone(want.slots[0].file, facts))
+
+
 def _by_reach(want: Params, facts: Facts) -> tuple[Slot, Slot]:
     """The slot that users reach, and the other one; in order where nothing says it."""
     first = current(want, facts) or want.slots[0]

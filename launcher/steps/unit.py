@@ -115,6 +115,25 @@ def recording(want: Params) -> str:
     return f"ExecStartPre=+/bin/sh -c 'mkdir -p /run/dsv32 && echo {release(want)} >/run/dsv32/%n'"
 
 
+def undone(want: Params, facts: Facts) -> tuple[Draft, ...]:
+    """One REMOVE: our text of it is gone; one of ours, or that we had enabled, is stopped and starts at no
+    boot. Any other one of a package goes on as it is: nobody knows what it did before."""
+    have, text = facts[probe(want)], unit_file(want)
+    written = file.undone(text, facts) if text else ()
+    ends: tuple[Op, ...] = ()
+    if want.content or want.enabled:
+        up = isinstance(have, Unknown) or runs(have)
+        stop = life(want, Action.STOP) if up else ()
+        there = up or have["enabled"] == "enabled"
+        ends = (*stop, Op("units", {"disable": [want.name]})) if there else ()
+    if not (ends or written):
+        return ()
+    removed = (*(op for draft in written for op in draft.ops), Op("units", {"reload": True}))
+    before = str(have) if isinstance(have, Unknown) else state(have)
+    after = "stopped, and starts at no boot" if ends else "as its package has it"
+    return (Draft(Action.REMOVE, want.name, before, after, (*ends, *removed)),)
+
+
 def _with_reload(draft: Draft) -> Draft:
     return replace(draft, ops=(*draft.ops, Op("units", {"reload": True})))
 

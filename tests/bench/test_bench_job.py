@@ -9,16 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_records import LOAD, METHOD, POINT, document, sla
+from bench_records import LOAD, METHOD, POINT, document, measurement, sla
 from samples import sample
 
+from launcher.bench.reportserved import balance
 from launcher.bench.workload import Once
 from launcher.flows.bench import bench_of, measure, refuse_silent
 from launcher.flows.bench_run import OTHERS, Bench, Record, files
 from launcher.load.bench import read_telemetry
 from launcher.load.data import Data, shipped
+from launcher.load.monitoring import settings_problems
 from launcher.model.bench import Measured
 from launcher.model.facts import Facts, Probe
+from launcher.model.inventory import MonitoringSettings
 from launcher.model.plan import Op
 from launcher.model.problem import LauncherError, LockedError
 from launcher.model.run import Event, Listener
@@ -32,7 +35,8 @@ vllm:request_queue_time_seconds_sum{{engine="0"}} {queue}
 vllm:request_queue_time_seconds_count{{engine="0"}} {count}
 """
 BEFORE = PAGE.format(tokens=1000, queue=7, count=100)
-AFTER = PAGE.format(tokens=3000, queue=10, count=164)
+AFTER = PAGE.format(tokens=263144, queue=10, count=164)
+"""After 64 prompts of 4096 tokens."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +135,19 @@ def test_what_runs_is_attached_to_and_what_ended_is_picked_up(
     assert host.done[-1] == ("units", f"dsv32-job-{bench.job(POINT, 1)}.service"), "nobody picks it up again"
 
 
+def test_runs_are_taken_when_all_of_their_point_are_kept(bench: Bench) -> None:
+    """Whoever is cut off between two of them finds the first one there when it asks again."""
+    twice = replace(bench, repeats=2)
+    host = OneHost(files=left(bench))
+    measured(host, twice)
+    assert [verb for verb, _ in host.done] == ["put", "put", "job", "put", "put", "job", "units"]
+
+    cut = OneHost(files=left(bench))
+    interrupted = Record(lambda _: None, lambda *_: "", lambda: "job" in dict(cut.done))
+    measure(cut, twice, POINT, interrupted)
+    assert [verb for verb, _ in cut.done] == ["put", "put", "job"]
+
+
 def test_what_ended_long_ago_is_measured_anew(bench: Bench) -> None:
     host = OneHost("done", ended_s=METHOD.picked_up_within_s + 1, files=left(bench))
     _, events, _ = measured(host, bench)
@@ -153,6 +170,20 @@ def test_counters_are_what_grew_on_all_addresses_of_a_pool(bench: Bench) -> None
     assert counters["prefill"]["queue_seconds"] == 3
     assert counters["decode"]["queue_seconds"] == 6, "it has an address on each of its two hosts"
     assert counters["decode"]["queued"] == 128
+
+
+def test_each_rank_of_an_instance_has_its_own_share(bench: Bench, tmp_path: Path) -> None:
+    """Decode is two ranks on two hosts, of which the second one got three times the first one's requests."""
+    after = dict.fromkeys(bench.pages, AFTER)
+    *_, second = (url for url, name in bench.pages.items() if name == "decode-0")
+    after[second] = PAGE.format(tokens=787432, queue=10, count=292).replace('"0"', '"1"')
+    before = {**dict.fromkeys(bench.pages, BEFORE), second: BEFORE.replace('"0"', '"1"')}
+    told = told_with(bench, before=before, after=after)
+    point, _, _ = measured(OneHost(files={**left(bench), **told}), bench)
+    assert [counters["queued"] for counters in point.results[0].ranks["decode-0"].values()] == [64, 192]
+    made = replace(measurement(tmp_path), points=(point,))
+    requests = next(row for row in balance(made).rows if row[3] == "requests")
+    assert requests[2:] == ("decode-0", "requests", "2", "64", "128", "192", "1.50", "1")
 
 
 @pytest.mark.parametrize(
@@ -178,6 +209,18 @@ def test_an_engine_that_started_anew_is_seen_in_its_counters(bench: Bench) -> No
     point, _, _ = measured(OneHost(files=left(bench, before=AFTER, after=BEFORE)), bench)
     assert point.doubts[0] == "prefill-0, decode-0 started anew meanwhile"
     assert point.verdict == "CANNOT TELL"
+
+
+def test_of_several_runs_the_one_that_goes_on_by_itself_comes_first(bench: Bench) -> None:
+    """Beside it another one would measure it, too; figures stay in the order of their seeds."""
+    twice = replace(bench, repeats=2)
+    names = [bench.job(POINT, seed) for seed in (1, 2)]
+    host = OneHost("running", others=f"dsv32-job-{names[1]}.service loaded active running\n")
+    host.files = left(bench)
+    point, events, _ = measured(host, twice)
+    assert host.done[:2] == [("job", names[1]), ("job", names[0])]
+    assert events[0].subject == "concurrency 16, seed 2"
+    assert [r.seed for r in point.results] == [1, 2]
 
 
 def test_two_benchmarks_at_once_would_measure_each_other(bench: Bench) -> None:
@@ -222,8 +265,8 @@ NIC = 'node_network_transmit_bytes_total{{device="eth0"}} {sent}\nnode_load1 2\n
 
 
 def test_gpus_and_nics_are_told_over_the_run_and_who_did_not_answer_is_named(bench: Bench) -> None:
-    bench = replace(bench, telemetry=read_telemetry(Data((shipped(),))))
-    gpu, nic = (f"http://10.77.0.12:{port}/metrics" for port in (9400, 9100))
+    bench = replace(bench, telemetry=read_telemetry(Data((shipped(),))), ports={"gpu": 9500, "host": 9100})
+    gpu, nic = (f"http://10.77.0.12:{port}/metrics" for port in (9500, 9100))
     looks = [
         [100.0, {gpu: GPUS.format(active=0.1), nic: NIC.format(sent=1000)}],
         [105.0, {gpu: GPUS.format(active=0.9), nic: NIC.format(sent=6000)}],
@@ -238,9 +281,15 @@ def test_gpus_and_nics_are_told_over_the_run_and_who_did_not_answer_is_named(ben
     assert (sent.values, sent.before) == ((1000.0,), None), "it began anew after the second look"
     assert tracks["h02", "load", ""].mean == 2
     assert result.untold == (
-        "not measured: no gpu exporter answered on port 9400 of h01, h03",
+        "not measured: no gpu exporter answered on port 9500 of h01, h03",
         "not measured: no host exporter answered on port 9100 of h01, h03",
     )
     spec = json.loads(next(op for op in files(bench, POINT, 1) if "spec" in op.args["path"]).content)
     assert gpu in spec["exporters"]
     assert "node_network_transmit_bytes_total" in spec["series"]
+
+
+def test_ports_of_exporters_that_are_there_anyway_need_no_monitoring_host() -> None:
+    ours, theirs = (MonitoringSettings(places={word: "i.yaml:1"}) for word in ("sla", "gpu_port"))
+    assert [p.what for p in settings_problems(ours, None, {})] == ["monitoring has no host"]
+    assert not list(settings_problems(theirs, None, {}))

@@ -88,7 +88,11 @@ def test_all_runs_must_agree() -> None:
         ({"completed": 0}, "64 of 64 requests failed"),
         ({"completed": 61}, "3 of 64 requests failed"),
         ({"cpu_percent": 97.0}, "the client itself was the bottleneck: it took 97 % of a core"),
-        ({"counters": {**IDLE, "prefix_hits": 40.0}}, "prefix caches of prefill answered 40%"),
+        ({"counters": {**IDLE, "prefix_hits": 104857.6}}, "prefix caches of prefill answered 40%"),
+        (
+            {"counters": {**IDLE, "prompt_tokens": 521024.0, "queued": 64.0}},
+            "prompts of 8141 tokens arrived at prefill, where 4096 were asked for",
+        ),
     ],
 )
 def test_doubtful_figures_get_no_verdict(what: Mapping[str, Any], doubt: str) -> None:

@@ -13,8 +13,9 @@ from samples import sample
 
 from launcher.bench.keep import document
 from launcher.flows.bench_run import Record
+from launcher.flows.layout_trials import Place, Trials, keep, trial_of
 from launcher.flows.run import Run
-from launcher.flows.tune_live import Live, Place, Terms, keep, trial_of
+from launcher.flows.tune_live import Live, Terms
 from launcher.load.choice import Choice
 from launcher.load.data import Data, shipped
 from launcher.load.sla import read_workload
@@ -54,21 +55,22 @@ def live(tmp_path: Path) -> Live:
     workload, level = read_workload(Choice(TUNE.workload, ""), DATA)
     record = Record(events.append, lambda *_: "", lambda: False)
     place = Place(tmp_path / "tuned", "sandbox-single-tuned", tmp_path / "i.yaml", None)
-    return Live(Silent(), run, record, RECORD, place, Terms(TUNE, workload, level, METHOD))
+    return Live(Trials(Silent(), run, record, RECORD, place), Terms(TUNE, workload, level, METHOD))
 
 
 def test_what_is_kept_is_not_asked_for_again(live: Live, tmp_path: Path) -> None:
     wanted, step = resolve(sample("sandbox-single", tmp_path)), TUNE.steps[0]
     bench, point = live._bench(wanted, step)
     assert point.concurrency == TUNE.requests_per_host
-    kept = live.place.measured(bench.job(point, bench.seed))
+    place = live.trials.place
+    kept = place.measured(bench.job(point, bench.seed))
     keep(kept, document(measurement(tmp_path, recorded())))
     found = live.look(wanted, step, (step.id,))
     assert found.figures["ttft_ms"] == (recorded().figures["mean_ttft_ms"],)
     kept.unlink()
-    keep(live.place.failed(bench.job(point, bench.seed)), "decode-0 ended")
+    keep(place.failed(bench.job(point, bench.seed)), "decode-0 ended")
     assert live.look(wanted, step, (step.id,)).failed == "decode-0 ended"
-    assert live.fleet.asked == []  # type: ignore[attr-defined]
+    assert live.trials.fleet.asked == []  # type: ignore[attr-defined]
 
 
 def test_hosts_that_are_away_are_no_fault_of_a_step(live: Live, tmp_path: Path) -> None:
@@ -77,12 +79,12 @@ def test_hosts_that_are_away_are_no_fault_of_a_step(live: Live, tmp_path: Path) 
     with pytest.raises(LauncherError) as error:
         live.look(wanted, step, (step.id,))
     assert AWAY in error.value.problems
-    assert not live.place.folder.exists()
+    assert not live.trials.place.folder.exists()
 
 
 def test_a_trial_has_each_runs_figures_and_verdicts(tmp_path: Path) -> None:
     fast, slow = recorded(mean_ttft_ms=4000.0), recorded(mean_ttft_ms=9000.0)
-    found = trial_of(measurement(tmp_path, fast, slow), TUNE)
+    found = trial_of(measurement(tmp_path, fast, slow))
     assert found.figures["ttft_ms"] == (4000.0, 9000.0)
     assert found.limits == {"ttft_ms mean": "CANNOT TELL"}, "one of two runs keeps it"
     assert found.requests_at_once == 16

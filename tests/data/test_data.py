@@ -11,15 +11,20 @@ import pytest
 from samples import ROOT, SAMPLES, sample
 
 from launcher.flows import stack, wheelhouse
+from launcher.load.choice import Choice, read
 from launcher.load.collect import Collector
 from launcher.load.data import Data, shipped
 from launcher.load.roles import read_role, read_roles
+from launcher.model.profile import Platform
 from launcher.model.role import STAGES
 from launcher.resolve import resolve
+from launcher.steps.package import Params as Package
+from launcher.steps.package import pins
 from launcher.steps.unit import Params as Unit
 
 DATA = Data((shipped(),))
 ROLES = DATA.names("roles", holding="role.yaml")
+PLATFORMS = DATA.names("configs/platforms", holding=".yaml")
 STACKS = DATA.names("configs/stacks", holding=".yaml")
 LOCKS = sorted((ROOT / "configs/stacks").glob("*.lock"))
 PROGRAMS = sorted((ROOT / "roles").glob("*/files/*.py"))
@@ -89,7 +94,30 @@ def test_every_role_stack_and_router_is_used(tmp_path: Path) -> None:
     }
     for folder, names in used.items():
         assert set(DATA.names(f"configs/{folder}", holding=".yaml")) == names, folder
-    assert {role for s in stacks for role in s.roles} == set(ROLES)
+    platforms = [read(Platform, Choice(name, ""), DATA) for name in PLATFORMS]
+    assert {role for s in (*stacks, *platforms) for role in s.roles} == set(ROLES)
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_a_platform_makes_bare_hosts_of_a_sample_ready(name: str, tmp_path: Path) -> None:
+    wish = sample("prod-min", tmp_path, platform=name)
+    platform = wish.profile.platform
+    assert platform
+    steps = resolve(wish).steps["gpu01"]
+    made = {step.role for step in steps}
+    assert set(platform.roles) <= made
+    for step in steps:
+        if isinstance(step.want, Package) and step.role in platform.roles:
+            assert step.want.mirror == f"/gpfs/platforms/{name}/debs"
+            assert all(pins(step.want.names)), step.id
+    driver = {v.partition("-")[0] for v in pins(platform.packages["driver"]).values()}
+    assert driver == {platform.variables["driver"]}, "driver and fabric manager are of one version"
+    minimum = wish.profile.stack.variables["driver_minimum"]
+    assert release(platform.variables["driver"]) >= release(minimum)
+
+
+def release(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
 
 
 @pytest.mark.parametrize("name", SAMPLES)

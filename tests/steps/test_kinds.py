@@ -15,7 +15,7 @@ from launcher.load.schema import fill
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.plan import Draft, Op
 from launcher.model.problem import InputError
-from launcher.steps import KINDS, file, texts, turns, unit
+from launcher.steps import KINDS, UNDONE, file, texts, turns, unit
 
 MANIFEST = json.dumps(
     {
@@ -103,12 +103,17 @@ def test_changes(kind: str, case: Mapping[str, Any]) -> None:
 
     assert [line(d) for d in drafts] == [filled(c) for c in case["changes"]]
     assert [op_line(op) for d in drafts for op in d.ops] == [filled(o) for o in case["ops"]]
+    if "undone" in case:
+        taken = UNDONE[kind](want, facts)
+        assert [line(d) for d in taken] == [filled(c) for c in case["undone"]]
+        assert [op_line(op) for d in taken for op in d.ops] == case.get("undone_by", [])
     if "diff" in case:
         assert drafts[0].diff == case["diff"]
 
 
 def test_every_kind_has_cases() -> None:
     assert {p.values[0] for p in cases()} == set(KINDS)
+    assert {p.values[0] for p in cases() if "undone" in p.values[1]} == set(UNDONE)
 
 
 def test_a_unit_records_its_release_when_it_starts() -> None:

@@ -54,6 +54,7 @@ DOORS = {
         "sandbox/",
         "flows/pinning.py",
         "flows/source_builds.py",
+        "flows/load_job.py",
         "flows/wheel_job.py",
         "flows/wheelhouse.py",
         "flows/mirror.py",
@@ -114,7 +115,10 @@ def test_model_needs_nothing_installed() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["remote/agent", "remote/agent_looks", "remote/agent_ops", "bench/client"])
+@pytest.mark.parametrize(
+    "name",
+    ["remote/agent", "remote/agent_looks", "remote/agent_ops", "bench/client", "flows/load_job"],
+)
 def test_what_runs_on_hosts_is_standard_library_and_old_python(name: str) -> None:
     path = PACKAGE / f"{name}.py"
     ast.parse(path.read_text(), feature_version=(3, 8))

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -38,6 +39,10 @@ Package: libucx0
 Status: install ok installed
 Architecture: amd64
 Version: 1.13.1-1
+
+Package: nvidia-open
+Status: hold ok installed
+Version: 580.159.04-1ubuntu1
 
 """
 
@@ -109,6 +114,12 @@ def test_packages(tmp_path: Path) -> None:
     names = ("haproxy", "haproxy-doc", "libnuma1", "libucx0", "ucx0")
     got = ask(*(("package", n) for n in names), root=tmp_path)
     assert [a["version"] for a in got["answers"]] == ["2.6.12-1", "9", None, "1.13.1-1", None]
+    held = answer("package", "nvidia-open", root=tmp_path)
+    assert held == {"version": "580.159.04-1ubuntu1", "held": True}
+    assert answer("packages", ["lib*", "nvidia*"], root=tmp_path) == [
+        ["install", "libucx0", "1.13.1-1"],
+        ["hold", "nvidia-open", "580.159.04-1ubuntu1"],
+    ]
 
 
 def test_units_of_a_folder(tmp_path: Path) -> None:
@@ -267,6 +278,33 @@ def test_files_by_a_pattern_and_names_alone(tmp_path: Path) -> None:
     assert answer("files", "/*/state", 0, root=tmp_path) == {"/a/state": "", "/b/state": "", "/c/state": ""}
     assert answer("files", "/{kernel}", 9, root=tmp_path) == {f"/{os.uname().release}": "this one"}
     assert answer("files", "/nothing", 9, root=tmp_path) == {}
+
+
+def test_a_command_over_each_path_of_a_pattern(tmp_path: Path) -> None:
+    for name in ("nvme0n1", "nvme1n1", "nvme1n1p1"):
+        (tmp_path / name).write_text(f"of {name}\n")
+    got = answer("over", ["cat"], f"{tmp_path}/nvme*n1", 5)
+    assert {path.rpartition("/")[2]: said["stdout"] for path, said in got.items()} == {
+        "nvme0n1": "of nvme0n1\n",
+        "nvme1n1": "of nvme1n1\n",
+    }
+
+
+def test_what_an_environment_imports(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/python").symlink_to(sys.executable)
+    got = answer("imports", str(tmp_path), ["json", "no_such_module", "os"], 30)
+    broken = "ModuleNotFoundError: No module named 'no_such_module'"
+    assert got["stdout"].splitlines() == ["json whole", f"no_such_module {broken}", "os whole"]
+    assert answer("imports", f"{tmp_path}/none", ["json"], 30)["exit"] == 127
+
+
+def test_what_counters_grow_by(tmp_path: Path) -> None:
+    (tmp_path / "still").write_text("7\n")
+    (tmp_path / "grows").write_text("7\n")
+    later = threading.Timer(0.1, (tmp_path / "grows").write_text, ("12\n",))
+    later.start()
+    assert answer("grown", f"{tmp_path}/*", 0.4) == {f"{tmp_path}/still": 0, f"{tmp_path}/grows": 5}
 
 
 def test_shards_by_their_headers(tmp_path: Path) -> None:

@@ -85,8 +85,13 @@ def healthy(host: str, probe: Probe, *, running: bool) -> Any:
             return healthy_host.command_answer(healthy_host.commands(words, f"10.0.0.{10 + number}"))
         case Probe("files", (pattern, _)):
             return healthy_host.files(pattern, number)
+        case Probe("packages", (patterns,)):
+            return healthy_host.packages(patterns)
+        case Probe("over"):
+            disks = (f"/dev/nvme{n}n1" for n in range(8))
+            return {disk: healthy_host.command_answer(healthy_host.SMART) for disk in disks}
         case Probe("unit", (name,)):
-            return healthy_host.unit_answer("active" if running or "dsv32" not in name else "inactive")
+            return healthy_host.unit_answer(name, "active" if running or "dsv32" not in name else "inactive")
         case Probe("package", (name,)):
             return {"version": "50.0-2ubuntu0.2" if name == "libibverbs1" else None}
         case Probe("disk", (path,)):
@@ -162,7 +167,7 @@ FAULTS: Mapping[str, Mapping[str, Change]] = {
     "gpu09": {"files /proc/driver/nvidia/params": everywhere("MemOPs: 1", "MemOPs: 0")},
     "gpu10": {"command ip -o link": text("9000", "1500"), "reach": cut_to("gpu11")},
     "gpu13": {GPU_LOG: lambda a: {**a, "stdout": XID}},
-    "gpu14": {"command stat": lambda a: {**a, "exit": None, "stdout": ""}},
+    "gpu14": {"command stat -f": lambda a: {**a, "exit": None, "stdout": ""}},
     "gpu15": {"listen": lambda a: [*a, {"port": 8000, "address": "0.0.0.0", "unit": "jupyter.service"}]},
 }
 """With the clock of gpu16, twelve hosts and pairs with a fault each; gpu10 has its fault in two answers."""

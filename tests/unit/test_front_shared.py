@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from routed_tables import POOLS, routed_wanted
 
+from launcher.flows.targets import units_of
 from launcher.health.state import front_questions, front_state
 from launcher.model.facts import Facts, Unknown
+from launcher.model.problem import InputError
 from launcher.model.wish import Wanted
 
 TWO = {**POOLS, "router": {"hosts": ["h04", "h01"]}}
@@ -38,6 +40,33 @@ def test_where_there_is_none_nothing_is_installed(tmp_path: Path) -> None:
     wanted = routed_wanted(tmp_path, pools=TWO)
     assert not [s.id for steps in wanted.steps.values() for s in steps if s.role == "front-address"]
     assert "transparent" not in content(wanted, "h01", "front/config")
+
+
+@pytest.mark.parametrize(
+    ("target", "found"),
+    [
+        ("watch", ["dsv32-watch.service"]),
+        ("dsv32-watch", ["dsv32-watch.service"]),
+        ("front-address", ["dsv32-front-address.service"]),
+        ("dsv32-front-address.service", ["dsv32-front-address.service"]),
+        ("front", ["dsv32-front.service"]),
+    ],
+)
+def test_what_keeps_routers_and_fronts_is_read_like_them(
+    shared: Wanted, target: str, found: list[str]
+) -> None:
+    assert shared.deployment
+    units = units_of(shared.deployment, target)
+    assert [(u.host, u.name) for u in units] == [(h, name) for h in ("h04", "h01") for name in found]
+    for unit in units:  # a host has it: the names are those that roles give
+        assert any(getattr(s.want, "name", "") == unit.name for s in shared.steps[unit.host])
+
+
+def test_without_a_shared_address_there_is_no_unit_for_it(tmp_path: Path) -> None:
+    deployment = routed_wanted(tmp_path, pools=TWO).deployment
+    assert deployment
+    with pytest.raises(InputError, match="`front-address` is no target"):
+        units_of(deployment, "front-address")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from launcher.flows.plan import plan
 from launcher.flows.rollout import Manner, rollout
 from launcher.flows.run import Run
 from launcher.flows.targets import limit_to
-from launcher.flows.up import Result, up
+from launcher.flows.up import Boots, Result, up
 from launcher.health import canary
 from launcher.load import load
 from launcher.model.plan import Op
@@ -265,11 +265,13 @@ def drains(fleet: Watched) -> list[str]:
     return [what for _, what in fleet.told if what.startswith("drained")]
 
 
-def upped(fleet: Watched, wanted: Wanted, kept: Mapping[str, Wanted], name: str) -> Result:
+def upped(
+    fleet: Watched, wanted: Wanted, kept: Mapping[str, Wanted], name: str, boots: Boots | None = None
+) -> Result:
     """`up`, which finds what ran before by its revision."""
     run = Run(name, quiet, lambda *_: "", lambda: False, "ana", "2026-11-29T19:00:00Z", "why")
     everything = limit_to((), wanted.steps, wanted.deployment)
-    return up(fleet, wanted, everything, lambda _: True, run, lambda entry: kept[entry.revision])
+    return up(fleet, wanted, everything, lambda _: True, run, lambda entry: kept[entry.revision], boots=boots)
 
 
 @pytest.mark.parametrize("again", ["forth", "back"])
@@ -299,3 +301,26 @@ def test_up_goes_by_halves_where_both_cannot_serve_together(
         assert not result.problems, number
         assert fleet.always_served(), number
         assert not plan(fleet, wanted), number
+
+
+@pytest.mark.parametrize("boots", [None, Boots(reboots=False), Boots(below_minimum=True)])
+def test_up_refuses_hosts_that_need_to_stop_beside_engines_that_move_by_halves(
+    before: Wanted, after: Wanted, boots: Boots | None
+) -> None:
+    """Whatever it may do to hosts; `h02` gets a limit that is said to need engines to stop."""
+    step = next(s for s in after.steps["h02"] if s.id == "os-base/limits")
+    other = replace(step, want=replace(step.want, content="* hard nofile 1\n"))
+    own = tuple(other if s is step else s for s in after.steps["h02"])
+    roles = tuple(replace(r, halts=r.name == "os-base") for r in after.wish.roles)
+    wish = replace(after.wish, roles=roles)
+    needy = replace(after, wish=wish, steps={**after.steps, "h02": own})
+    fleet = fleet_with(before)
+    fleet.log.clear()
+    with pytest.raises(PlanRefusedError) as caught:
+        upped(fleet, needy, {revision_of(w): w for w in (before, needy)}, "20261129T180000Z-up", boots)
+    (problem,) = caught.value.problems
+    assert problem.where == "h02"
+    assert problem.what.startswith("h02 needs os-base/limits, for which its engines stop")
+    assert "vLLM 1.0 → 1.1" in problem.why
+    assert "`stack: stub-routed`" in problem.do
+    assert {what for _, what in fleet.log} == {"ask"}, "nothing was changed"

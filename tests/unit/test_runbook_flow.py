@@ -13,8 +13,8 @@ import pytest
 from samples import ROOT
 from small_wanted import HOSTS, wanted_of
 
-from launcher.cli.runbookrun import refuse_missing
-from launcher.flows.runbook import command_for, digest_of, earlier, moves, scope_of
+from launcher.cli.runbookrun import complete, refuse_missing
+from launcher.flows.runbook import command_for, digest_of, earlier, left, moves, scope_of
 from launcher.flows.runbook_looks import below_minimum, look
 from launcher.flows.status import Status
 from launcher.health.state import ProcessState
@@ -258,6 +258,58 @@ def test_a_step_that_this_build_cannot_do_is_refused_before_the_first() -> None:
     scope = scope_of(book, WANTED.deployment, INVENTORY.hosts, "decode-0", must=True)
     with pytest.raises(InputError, match="step 2 needs `dsv32-launch levitate`"):
         refuse_missing(book, moves(book, scope, WANTED.deployment))
+
+
+LASTING = (
+    RunbookStep("hold", "e", do="dsv32-launch lock --for 4h"),
+    RunbookStep("away", "e", do='dsv32-launch drain {{instance}} -m "a driver"'),
+    RunbookStep("stop", "e", do="dsv32-launch down --limit {{host}}"),
+    RunbookStep("look", "e", do="dsv32-launch status"),
+    RunbookStep("start", "e", do="dsv32-launch up --limit {{host}}"),
+    RunbookStep("back", "e", do="dsv32-launch undrain {{instance}}"),
+    RunbookStep("free", "e", do="dsv32-launch unlock"),
+)
+HELD = ("1", "the fleet is held by you", "unlock", True)
+AWAY = ("2", "decode-0 gets no requests", "undrain decode-0", True)
+DOWN = tuple((f"3 {h}", f"{h} is stopped", f"up --limit {h}", True) for h in ("h2", "h3"))
+
+
+@pytest.mark.parametrize(
+    ("done", "begun", "leaves"),
+    [
+        ((), "", []),
+        ((), "1", [(*HELD[:3], False)]),
+        (("1",), "", [HELD]),
+        (("1",), "2", [(*AWAY[:3], False), HELD]),
+        (("1", "2", "3 h2"), "3 h3", [(*DOWN[1][:3], False), DOWN[0], AWAY, HELD]),
+        (("1", "2", "3 h2", "3 h3"), "4", [DOWN[1], DOWN[0], AWAY, HELD]),
+        (("1", "2", "3 h2", "3 h3", "4", "5 h2"), "5 h3", [DOWN[1], AWAY, HELD]),
+        (("1", "2", "3 h2", "3 h3", "4", "5 h2", "5 h3"), "6", [AWAY, HELD]),
+        (("1", "2", "3 h2", "3 h3", "4", "5 h2", "5 h3", "6"), "7", [HELD]),
+        (("1", "2", "3 h2", "3 h3", "4", "5 h2", "5 h3", "6", "7"), "", []),
+    ],
+)
+def test_what_a_run_leaves_and_what_ends_it(
+    done: tuple[str, ...], begun: str, leaves: list[tuple[str, str, str, bool]]
+) -> None:
+    assert WANTED.deployment
+    book = book_of(*LASTING)
+    scope = scope_of(book, WANTED.deployment, INVENTORY.hosts, "decode-0", must=True)
+    planned = moves(book, scope, WANTED.deployment)
+    found = left(planned, done, next((m for m in planned if m.id == begun), None))
+    assert [(x.move.id, x.what, " ".join(x.ends.words), x.sure) for x in found] == leaves
+    commands = [complete(x.ends, book, WANTED, data_dir=Path("mine")) for x in found]
+    assert all(INVENTORY.path in words and "runbook b" in words for words in commands), "as they are typed"
+
+
+def test_all_that_is_stopped_is_started_by_one_command() -> None:
+    assert WANTED.deployment
+    steps = (RunbookStep("s", "e", do="dsv32-launch down"), RunbookStep("s", "e", do="dsv32-launch up"))
+    whole = book_of(*steps, target="fleet")
+    scope = scope_of(whole, WANTED.deployment, INVENTORY.hosts, "", must=True)
+    planned = moves(whole, scope, WANTED.deployment)
+    assert [(x.what, x.ends.words) for x in left(planned, ("1",))] == [("everything is stopped", ("up",))]
+    assert left(planned, ("1", "2")) == ()
 
 
 MINE = HEAD.format(target="instance") + (

@@ -122,7 +122,7 @@ def test_hosts_that_die_cost_a_second_read_at_most_of_what_only_they_had(
     assert max(fleet.reads.values()) <= 1 + len(deaths)
 
 
-def test_who_is_patient_spares_nobody(peers: ModuleType) -> None:
+def test_what_a_peer_has_is_not_read_unless_it_did_not_give_it(peers: ModuleType) -> None:
     """h01 of three is the home of block 1 and has not got it: h02 asks the reader, after a while."""
     view = peers.View(
         "h02", ("h00", "h01", "h02"), ("h00",), 3, 0b001, {"h00": 0b111, "h01": 0}, {"h00": 0, "h01": 0}
@@ -131,7 +131,8 @@ def test_who_is_patient_spares_nobody(peers: ModuleType) -> None:
     assert peers.choose(view, patient=True) == ("h00", 0)
     reads = view._replace(me="h00", have={"h01": 0b001, "h02": 0}, busy={"h01": 0, "h02": 0})
     assert peers.choose(reads) == ("h01", 0)
-    assert peers.choose(reads, patient=True) == ("", 0)
+    assert peers.choose(reads, patient=True) == ("h01", 0)
+    assert peers.choose(reads._replace(ungiven=0b001)) == ("", 0)
 
 
 class Hosts:

@@ -277,8 +277,9 @@ def adopt(folder, here):
 
 def sweep(folder, files):
     """Remove what the manifest does not name: an engine loads every shard that it finds."""
+    named = {*files, JOURNAL, MANIFEST}
     for path in sorted(folder.rglob("*")):
-        if not path.is_dir() and path.relative_to(folder).as_posix() not in files and path.name != JOURNAL:
+        if not path.is_dir() and path.relative_to(folder).as_posix() not in named:
             print(f"removed {path}, which the manifest does not name")
             path.unlink()
 

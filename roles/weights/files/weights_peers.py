@@ -11,6 +11,7 @@ import functools
 import hashlib
 import hmac
 import json
+import operator
 import os
 import socket
 import threading
@@ -24,6 +25,11 @@ POLL_S = 0.5  # between questions of what a peer has; each block that comes tell
 PATIENCE_S = 5  # without a block, before a host asks those whom it otherwise spares
 STALLED_S = 30  # in one read of the shared file system, before others read in its place
 LINGER_S = 30  # for peers that still miss blocks and ask for none
+SENDS = 4  # blocks that leave a host at once: one after the other they are whole sooner
+QUEUED_S = (
+    IDLE_S / 2
+)  # for one of these turns, then a block leaves beside them: whoever waits must hear of it
+WAKE = 1 << 16  # bytes that a thread sleeps for: woken by each packet, sixteen hosts keep two cores busy
 CHUNK = 1 << 20  # bytes sent before others have their turn at a limited rate
 ORIGIN = ""
 
@@ -42,6 +48,8 @@ class View(NamedTuple):
     need: int  # blocks that are not here and not on their way
     have: dict  # peer → blocks that it has
     busy: dict  # peer → blocks that are on their way from it
+    ungiven: int = 0  # blocks that a peer has, and did not give when it was asked
+    spoilt: int = 0  # blocks of which a peer gave wrong bytes: any reader reads them
 
 
 @functools.lru_cache(maxsize=512)
@@ -53,29 +61,43 @@ def share(total, parts, part):
 def choose(view, patient=False):
     """(peer or ORIGIN, block) to fetch next, or None: nothing can be had, or others are to have it first.
 
-    Patient means: nothing has come for long, so nobody is spared.
+    A reader reads no block that a peer has, unless that did not give it. Patient means: nothing has come for
+    long, so readers send more than homes their own.
     """
     homes = [name for name in view.alive if name not in view.readers]
     mine = share(view.total, len(homes), homes.index(view.me)) if view.me in homes else 0
     peers = [name for name in view.alive if name != view.me]
     if view.me in view.readers:
-        own = view.need & share(view.total, len(view.readers), view.readers.index(view.me))
-        if not patient:
-            for name in peers:
-                own &= ~view.have[name]
+        own = view.need & (share(view.total, len(view.readers), view.readers.index(view.me)) | view.spoilt)
+        for name in peers:
+            own &= ~view.have[name] | view.ungiven
         if own:
             return ORIGIN, first(own, 0)
     at = view.alive.index(view.me)
     behind = len(view.alive) - at
-    # whoever sends me least; of equal ones the next in the row, which is another one for each host
-    for name in sorted(peers, key=lambda n: (view.busy[n], (view.alive.index(n) + behind) % len(view.alive))):
+    # whoever sends me least; of equal ones a reader, for whose link all wait, then the next in the row,
+    # which is another one for each host
+
+    def turn(name):
+        place = (view.alive.index(name) + behind) % len(view.alive)
+        return view.busy[name], name not in view.readers, place
+
+    for name in sorted(peers, key=turn):
         there = view.need & view.have[name]
         if homes and name in view.readers and not patient:
             read = share(view.total, len(view.readers), view.readers.index(name))
             there &= ~(read & ~mine)
         if there:
-            return name, first(there & mine or there, view.total * at // len(view.alive))
+            return name, first(rarest(there & mine or there, view), view.total * at // len(view.alive))
     return None
+
+
+def rarest(blocks, view):
+    """Those of these blocks that few hosts have: each host rules out what it has, if others are left."""
+    for name, have in sorted(view.have.items()):
+        if name not in view.readers:
+            blocks = blocks & ~have or blocks
+    return blocks
 
 
 def first(blocks, start):
@@ -108,8 +130,9 @@ class Peer:
 
     def __init__(self, name, place):
         self.name, self.place = name, place
-        self.have, self.bad, self.busy = 0, 0, 0
+        self.have, self.bad, self.busy, self.ungiven = 0, 0, 0, 0
         self.seen_s, self.ever = time.monotonic(), False
+        self.asked = False  # and it has answered, or did not
         self.ended, self.reads = False, True
         self.idle = []  # connections that nobody uses
 
@@ -120,10 +143,12 @@ class Peer:
 
     def told(self, state):
         self.have, self.ended, self.reads = int(state["have"], 16), state["ended"], state["reads"]
-        self.seen_s, self.ever = time.monotonic(), True
+        self.seen_s, self.ever, self.asked = time.monotonic(), True, True
 
-    def lost(self, error):
+    def lost(self, error, block):
         """Whoever refuses, and did not before, has ended."""
+        self.asked = True
+        self.ungiven |= 0 if block is None else 1 << block
         if self.ever and getattr(error, "errno", None) == errno.ECONNREFUSED:
             self.seen_s = float("-inf")
 
@@ -148,11 +173,16 @@ class Connection:
         state = json.loads(line)
         got = 0
         while got < state["size"]:
-            count = self.file.readinto(buffer[got : state["size"]])
+            self._sleep_for(min(WAKE, state["size"] - got))
+            count = self.file.readinto1(buffer[got : state["size"]])
             if not count:
                 raise OSError("it has hung up")
             got += count
+        self._sleep_for(1)
         return state
+
+    def _sleep_for(self, count):
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
 
     def close(self):
         for part in (self.file, self.socket):
@@ -173,6 +203,7 @@ class Fleet:
         self.me, self.places = told["host"], told["peers"]
         self.key_place, self.digest = key_place, digest
         self.most_readers = told["readers"] or max(len(self.places), 1)
+        self.sends = threading.Semaphore(SENDS)
         self.sending = Pace(told["send_mib_s"] << 20)
         self.reading = Pace((told["read_mib_s"] << 20) / self.most_readers)
         self.peers = {n: Peer(n, p) for n, p in self.places.items() if n != self.me and key_place}
@@ -210,7 +241,13 @@ class Fleet:
             need,
             {p.name: p.have & ~p.bad for p in alive},
             {p.name: p.busy for p in alive},
+            functools.reduce(operator.or_, (p.ungiven for p in alive), 0),
+            functools.reduce(operator.or_, (p.bad for p in alive), 0),
         )
+
+    def asked(self):
+        """Is it known of each peer what it has, or that it does not answer?"""
+        return all(peer.asked for peer in self.alive())
 
     def fetch(self, name, block, buffer):
         """Bytes of a block in `buffer`; OSError where the peer does not give it."""
@@ -225,7 +262,7 @@ class Fleet:
             if connection:
                 connection.close()
             with self.lock:
-                peer.lost(error)
+                peer.lost(error, block)
             raise OSError(f"{name}: {error}") from None
         finally:
             with self.lock:
@@ -237,12 +274,14 @@ class Fleet:
         return state["size"]
 
     def watch(self, name):
-        """Ask a peer again and again what it has."""
+        """Ask a peer again and again what it has, while no block comes from it that tells that, too."""
+        peer = self.peers[name]
         while True:
-            with contextlib.suppress(OSError):
-                self.fetch(name, None, None)
-                with self.changed:
-                    self.changed.notify_all()
+            if not peer.ever or time.monotonic() - peer.seen_s > POLL_S / 2:
+                with contextlib.suppress(OSError):
+                    self.fetch(name, None, None)
+                    with self.changed:
+                        self.changed.notify()
             time.sleep(POLL_S)
 
     def serve(self, store):
@@ -281,7 +320,7 @@ class Fleet:
         send_line(sock, {**state, "size": block.size if block else 0})
         if block:
             self.asked_s = time.monotonic()
-            with open(store.folder / block.name, "rb") as file:
+            with self._turn(), open(store.folder / block.name, "rb") as file:
                 for offset in range(block.offset, block.offset + block.size, CHUNK):
                     count = min(CHUNK, block.offset + block.size - offset)
                     self.sending.wait(count)
@@ -289,6 +328,15 @@ class Fleet:
             with self.lock:
                 self.sent += block.size
         sock.settimeout(None)
+
+    @contextlib.contextmanager
+    def _turn(self):
+        mine = self.sends.acquire(timeout=QUEUED_S)
+        try:
+            yield
+        finally:
+            if mine:
+                self.sends.release()
 
     def linger(self):
         """Stay for peers that still miss blocks."""
@@ -335,12 +383,13 @@ class Bringing:
                 if found is None:
                     return
                 self.coming |= 1 << found[1]
+                self.fleet.changed.notify()  # there may be more
             try:
                 self._bring(*found, buffer)
             finally:
                 with self.fleet.changed:
                     self.coming &= ~(1 << found[1])
-                    self.fleet.changed.notify_all()
+                    self.fleet.changed.notify()
 
     def _missing(self):
         return self.store.missing() & ~sum(1 << number for number in self.fleet.wrong)
@@ -350,7 +399,8 @@ class Bringing:
         if not need:
             return None
         view = self.fleet.view(len(self.store.blocks), need)
-        return choose(view, patient=time.monotonic() - self.got_s > PATIENCE_S)
+        found = choose(view, patient=time.monotonic() - self.got_s > PATIENCE_S)
+        return None if found and found[0] == ORIGIN and not self.fleet.asked() else found
 
     def _ended(self):
         missing = self._missing()
