@@ -1,4 +1,4 @@
-"""What a host with two H200 answered to all that `check` asks (scripts/h200/answers), judged as it was there."""
+"""What a host with two H200 answered to what `check` asks (scripts/h200/answers), judged as it was there."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def tupled(value: object) -> object:
 
 def answers() -> Facts:
     rows = map(json.loads, (Path(__file__).parent / "h200-answers.jsonl").read_text().splitlines())
-    return Facts(HOST, {Probe(row["kind"], tuple(tupled(a) for a in row["args"])): row["answer"] for row in rows})
+    return Facts(
+        HOST, {Probe(row["kind"], tuple(tupled(a) for a in row["args"])): row["answer"] for row in rows}
+    )
 
 
 FACTS = answers()
@@ -50,7 +52,14 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Asked, ...]:
 
 def test_its_gpus_and_their_links_are_as_they_must_be(asked: tuple[Asked, ...]) -> None:
     gpu = {a.check.id: outcome_of(a, FACTS).state for a in asked if a.check.topic == "gpu"}
-    assert {"driver-answers", "gpu-count", "gpu-memory", "fabric-state", "nvlinks", "nvlink-errors"} <= gpu.keys()
+    assert {
+        "driver-answers",
+        "gpu-count",
+        "gpu-memory",
+        "fabric-state",
+        "nvlinks",
+        "nvlink-errors",
+    } <= gpu.keys()
     assert {state for id, state in gpu.items() if id != "peermem-loaded"} <= {"ok", "absent"}
 
 
