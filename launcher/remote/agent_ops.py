@@ -240,16 +240,15 @@ class Ops:
             self.runner.must(["systemctl", "daemon-reload"], within_s=SYSTEMCTL_WITHIN_S)
         wish = {"run": self.run if verb == "run" else "", "key": self.key}
         wish["unit"] = digest_of(path) if os.path.exists(path) else ""
-        place = f"{self.root}/var/lib/dsv32/guard/{instance}.order"
-        self.put(place, json.dumps(wish).encode(), mode="0600")
-        until_s = time.monotonic() + within_s
+        began_s, until_s = time.time(), time.monotonic() + within_s
+        self.put(f"{self.root}/var/lib/dsv32/guard/{instance}.order", json.dumps(wish).encode(), mode="0600")
         while True:
             states = show_units(self.runner, [guard, unit])
             if verb == "stop" and states[guard]["ActiveState"] in ("inactive", "failed"):
                 self._systemctl("stop", [unit])  # nobody starts it again
                 return
             told = json.loads(text_of(f"{self.root}/run/dsv32/guard-{instance}.json") or "{}")
-            if told and obeyed(told, wish["run"], states[unit]["ActiveState"]):
+            if told and obeyed(told, wish["run"], states[unit]["ActiveState"], began_s):
                 return
             if time.monotonic() > until_s:
                 waits = f"waits for {told['waits']}" if told.get("waits") else "says nothing of it"
@@ -292,7 +291,7 @@ class Ops:
             if state != "running":
                 status = int(shown["ExecMainStatus"] or 0)
                 raise OpError(
-                    f"job {name} ended: {shown['Result']}, status {status} (limit {within_s} s)",
+                    f"ended: {shown['Result']}, status {status} (limit {within_s} s)",
                     exit=status,
                     tail="\n".join(job_tail(self.runner, name)),
                 )
@@ -303,14 +302,15 @@ class Ops:
 VERBS = frozenset(name for name in vars(Ops) if name[0] != "_") - {"do"}
 
 
-def obeyed(told: dict[str, Any], run: str, active: str) -> bool:
-    """Has the guard done what it was ordered? What was started may have ended again already."""
+def obeyed(told: dict[str, Any], run: str, active: str, since_s: float) -> bool:
+    """Has the guard done what it was ordered? What it started may have ended again, after `since_s`."""
     if told["order"] != run or told["offered"] != run:
         return False
     runs = active not in ("inactive", "failed")
     if not run:
         return not runs and not told["alive"]
-    return (runs and told["phase"] == "run") or any(end["order"] == run for end in told["ends"])
+    ended = any(end["order"] == run and end["when"] >= since_s for end in told["ends"])
+    return ended or (runs and told["phase"] == "run")
 
 
 def beside(path: str) -> str:
