@@ -72,7 +72,7 @@ def test_constants_are_the_least_squares_of_their_points(constant: str, stage: s
 
 
 def test_long_prompts_cost_what_they_cost_on_a_real_h200() -> None:
-    """scripts/h200/measure, vLLM 0.25.1, four layers: milliseconds of one prompt's 16 steps of 8192 tokens."""
+    """scripts/h200/measure, vLLM 0.25.1, four layers: milliseconds of a prompt's 16 steps of 8192 tokens."""
     steps: dict[str, list[float]] = json.loads((Path(__file__).parent / "h200-steps.json").read_text())
     speed = read_performance("h200", DATA)
     assert speed
