@@ -18,7 +18,8 @@ from launcher.resolve.templates import compiled, is_template
 
 MOST_BYTES = 1 << 16
 """Of one file; what a kernel or a driver tells of itself is a few kB."""
-PEERS_WITHIN_S = 1.0
+PEERS_WITHIN_S = 1.5
+"""A kernel asks again after a second: one packet that was lost is no closed port."""
 GROWS_S = 2.0
 GPU = "gpu"
 UP = "dsv32-launch up {{ inventory.path }}"
