@@ -22,9 +22,9 @@ SAMPLES = (
 )
 
 
-def sample(name: str, folder: Path, *, platform: str = "") -> Wish:
+def sample(name: str, folder: Path, *, platform: str = "", data_dir: Path | None = None) -> Wish:
     """One of SAMPLES, copied to `folder`/inventories so that it names itself `inventories/NAME.yaml`; on
-    another platform than its own where one is named."""
+    another platform than its own where one is named, and with data of the test's own."""
     file = name.removesuffix("-current")
     text = (ROOT / "inventories" / f"{file}.yaml").read_text()
     for old, new in CURRENT.items() if name != file else ():
@@ -42,6 +42,6 @@ def sample(name: str, folder: Path, *, platform: str = "") -> Wish:
     before = Path.cwd()
     os.chdir(folder)
     try:
-        return load(Path("inventories") / f"{file}.yaml")
+        return load(Path("inventories") / f"{file}.yaml", data_dir=data_dir)
     finally:
         os.chdir(before)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from launcher.bench.figures import FIGURES, Figure, Spread, spread
+from launcher.bench.figures import FIGURES, Apart, Figure, Spread, spread
 from launcher.bench.told import share_text
 from launcher.model.bench import Gate, Measured, Point, Verdict
 from launcher.model.measurement import Measurement
@@ -36,23 +36,9 @@ class Change:
     after: Spread
 
     @property
-    def ratio(self) -> float:
-        """After over before."""
-        return self.after.middle / self.before.middle if self.before.middle else float("inf")
-
-    @property
-    def worse_by(self) -> float:
-        """As a share of before; negative: better."""
-        return self.ratio - 1 if self.figure.lower_is_better else 1 - self.ratio
-
-    @property
-    def noise(self) -> float | None:
-        """What the runs of both sides differ by among themselves, as a share; None where no side has two."""
-        if max(self.before.runs, self.after.runs) < 2:
-            return None
-        shares = [s.share for s in (self.before, self.after) if s.runs > 1]
-        # a side of one run is held to be as noisy as the other
-        return sum(shares) * 2 / len(shares)
+    def apart(self) -> Apart:
+        """How far the two sides are apart."""
+        return Apart(self.figure.name, self.before, self.after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +57,7 @@ class Judged:
         told = f"{change.point}: {change.figure} {change.before.middle:.2f} → {change.after.middle:.2f}"
         if self.why:
             return f"{told}: {self.why}"
-        worse, noise = share_text(change.worse_by), share_text(change.noise)
+        worse, noise = share_text(change.apart.worse_by), share_text(change.apart.noise)
         return f"{told}, {worse} worse, allowed {self.allowed:.0%} and noise {noise}"
 
 
@@ -143,9 +129,9 @@ def _judged(change: Change, allowed: float, lost: str, doubts: Sequence[str]) ->
         return Judged(change, allowed, "FAIL", lost)
     if doubts:
         return Judged(change, allowed, "CANNOT TELL", doubts[0])
-    if change.noise is None:
+    if change.apart.noise is None:
         return Judged(change, allowed, "CANNOT TELL", "one run a side: how far runs differ is not known")
-    return Judged(change, allowed, "FAIL" if change.worse_by > allowed + change.noise else "PASS")
+    return Judged(change, allowed, "FAIL" if change.apart.word(allowed) == "worse" else "PASS")
 
 
 def _both(before: Measurement, after: Measurement) -> Iterator[tuple[Point, Measured, Measured]]:

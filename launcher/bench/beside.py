@@ -1,9 +1,9 @@
-"""Published rows beside what was measured: figures that both have, and conditions that differ."""
+"""Published rows, and a model, beside what was measured: figures of both, and conditions that differ."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from launcher.bench.figures import FIGURES, spread
 from launcher.model.bench import Measured, Point
@@ -16,16 +16,16 @@ NEAR = 0.10
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A figure of a published row, and ours; None: we have not measured it."""
+    """A figure of a published row or of a model, and ours; None: we have not measured it."""
 
     figure: str
-    published: float
+    theirs: float
     ours: float | None
 
     @property
     def difference(self) -> float | None:
         """Ours beyond theirs, as a share of theirs."""
-        return None if self.ours is None else self.ours / self.published - 1
+        return None if self.ours is None else self.ours / self.theirs - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,29 @@ class Beside:
     pairs: tuple[Pair, ...]
     other: tuple[str, ...]
     """Conditions that differ, or that its source does not tell; none: it may be held against ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Foretold:
+    """What a model says of our points."""
+
+    figures: Mapping[Point, Mapping[str, float]] = field(default_factory=dict)
+    """Point → figure, by the words of `Figure` → its value."""
+    other: tuple[str, ...] = ()
+    """Conditions that the model was made for, and that ours are not."""
+    off: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Figure → from where to where it was off on published points, as shares of these."""
+    nothing: str = ""
+    """Why it has no figures."""
+
+
+def foretold_pairs(measurement: Measurement, made: Foretold) -> Iterator[tuple[Point, Pair]]:
+    """Each figure that the model has of a point, and ours."""
+    for measured in measurement.points:
+        known = {str(f): spread(measured.results, measurement, f) for f in FIGURES}
+        for figure, value in made.figures.get(measured.point, {}).items():
+            own = known.get(figure)
+            yield measured.point, Pair(figure, value, own.middle if own else None)
 
 
 def beside(measurement: Measurement, rows: Mapping[str, Reference]) -> tuple[Beside, ...]:

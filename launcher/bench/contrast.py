@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from statistics import median_low
 from typing import TypeAlias
 
-from launcher.bench.decide import gain, margin
-from launcher.model.experiment import Contrast, DecidingFigure, Experiment, Finding
+from launcher.bench.decide import apart
+from launcher.model.experiment import Contrast, Experiment, Finding
 from launcher.model.tune import Trial, Word
 
 Found: TypeAlias = Mapping[str, Mapping[str, Trial]]
@@ -33,17 +32,14 @@ def _beside(
         return "cannot tell", f"it did not come up: {failed}", None
     if doubts := (*before.doubts, *after.doubts):
         return "cannot tell", f"the figures cannot be trusted: {doubts[0]}", None
-    share = gain(before, after, figure)
-    if share is None:
+    found = apart(before, after, figure)
+    if found is None:
         return "cannot tell", f"there is no {figure} of both", None
-    within = margin(before, after, figure, experiment.noise)
-    said = "no different beyond noise" if abs(share) <= within else "better" if share > 0 else "worse"
-    reason = f"{said}: {_values(before, after, figure)}, noise {within:.1%}"
+    share, word, within = -found.worse_by, found.word(experiment.noise), found.within(experiment.noise)
+    reason = f"{word or 'no different beyond noise'}: {found}, noise {within:.1%}"
     if expected is None:
         return "nothing expected", reason, share
-    return "as expected" if said == expected else "not as expected", reason, share
-
-
-def _values(before: Trial, after: Trial, figure: DecidingFigure) -> str:
-    old, new = median_low(before.figures[figure]), median_low(after.figures[figure])
-    return f"{figure} {old:,.1f} → {new:,.1f} ({(new - old) / old:+.1%})"
+    if word is None and within > experiment.noise:
+        # what was expected may be there, below what runs of one variant differ by
+        return "cannot tell", reason, share
+    return "as expected" if word == expected else "not as expected", reason, share

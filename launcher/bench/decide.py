@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from statistics import median_low
 
+from launcher.bench.figures import Apart, spread_of
 from launcher.model.tune import FigureName, Outcome, Trial
-
-SMALLER: frozenset[FigureName] = frozenset({"ttft_ms", "tpot_ms"})
-"""Of these, less is better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +40,11 @@ def decide(before: Trial, after: Trial, figure: FigureName, *, noise: float) -> 
     return _by_figure(before, after, figure, noise=noise)
 
 
-def gain(before: Trial, after: Trial, figure: FigureName) -> float | None:
-    """By which share a figure is better; None where one of both has it not. Medians of the runs."""
+def apart(before: Trial, after: Trial, figure: FigureName) -> Apart | None:
+    """A figure of both; None where one of them has it not."""
     if not (before.figures.get(figure) and after.figures.get(figure)):
         return None
-    old, new = median_low(before.figures[figure]), median_low(after.figures[figure])
-    return (old - new) / old if figure in SMALLER else (new - old) / old
-
-
-def margin(before: Trial, after: Trial, figure: FigureName, noise: float) -> float:
-    """The share that counts as noise: what is given, or what lies within the runs of both."""
-    half = sum((max(t.figures[figure]) - min(t.figures[figure])) / 2 for t in (before, after))
-    return max(noise, half / median_low(before.figures[figure]))
+    return Apart(figure, spread_of(before.figures[figure]), spread_of(after.figures[figure]))
 
 
 def _by_word(after: Trial) -> Verdict:
@@ -69,14 +59,13 @@ NONE = "there is no figure on record"
 
 
 def _by_figure(before: Trial, after: Trial, figure: FigureName, *, noise: float) -> Verdict:
-    share = gain(before, after, figure)
-    if share is None:
+    found = apart(before, after, figure)
+    if found is None:
         return Verdict("undecided", f"there is no {figure} of both")
-    within = margin(before, after, figure, noise)
-    told = f"{_told(before, after, figure)}, noise {within:.1%}{_missed(after)}"
-    if share > within:
+    told, word = f"{found}, noise {found.within(noise):.1%}{_missed(after)}", found.word(noise)
+    if word == "better":
         return Verdict("kept", told)
-    return Verdict("reverted", f"{'worse' if share < -within else 'no better than noise'}: {told}")
+    return Verdict("reverted", f"{word or 'no better than noise'}: {told}")
 
 
 def _more_at_once(before: Trial, after: Trial, *, noise: float) -> Verdict:
@@ -86,21 +75,15 @@ def _more_at_once(before: Trial, after: Trial, *, noise: float) -> Verdict:
         return Verdict("reverted", f"{told}, but {missed[0]} is missed")
     if not after.limits:
         return Verdict("undecided", f"{told}, and no service level to hold them against")
-    share = gain(before, after, "tokens_per_s_per_gpu")
-    if share is None:
+    found = apart(before, after, "tokens_per_s_per_gpu")
+    if found is None:
         return Verdict("undecided", "there is no tokens_per_s_per_gpu of both")
-    within = margin(before, after, "tokens_per_s_per_gpu", noise)
-    each = f"a GPU: {_told(before, after, 'tokens_per_s_per_gpu')}, noise {within:.1%}"
-    if share < -within:
+    each = f"a GPU: {found}, noise {found.within(noise):.1%}"
+    if found.word(noise) == "worse":
         return Verdict("reverted", f"{told}, but worse by {each}")
     if after.requests_at_once <= before.requests_at_once:
         return Verdict("reverted", f"no more: {told}")
     return Verdict("kept", f"{told} keep the service level; {each}")
-
-
-def _told(before: Trial, after: Trial, figure: FigureName) -> str:
-    old, new = median_low(before.figures[figure]), median_low(after.figures[figure])
-    return f"{figure} {old:,.1f} → {new:,.1f} ({(new - old) / old:+.1%})"
 
 
 def _missed(after: Trial) -> str:

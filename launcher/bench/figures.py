@@ -9,6 +9,7 @@ from statistics import median_low
 from launcher.bench.measure import figure
 from launcher.model.bench import Result, Sides
 from launcher.model.sla import LimitName, Statistic
+from launcher.model.tune import Word
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +22,6 @@ class Figure:
     """Of its column, unit included."""
     definition: str
     """The word of `DEFINITIONS` that says what it is."""
-
-    @property
-    def lower_is_better(self) -> bool:
-        """Times; tokens a second are the other way round."""
-        return self.name.endswith("_ms")
 
     def __str__(self) -> str:
         return f"{self.name} {self.of}"
@@ -61,10 +57,64 @@ class Spread:
         return self.half / self.middle if self.middle else 0.0
 
 
+def spread_of(values: Sequence[float]) -> Spread:
+    """Of at least one run."""
+    return Spread(median_low(values), (max(values) - min(values)) / 2, len(values))
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """A figure before and after a change: how far apart the two are, and how far runs of one side are."""
+
+    name: str
+    """Of times, which end in `_ms`, less is better; of all else more is."""
+    before: Spread
+    after: Spread
+
+    @property
+    def ratio(self) -> float:
+        """After over before."""
+        return self.after.middle / self.before.middle if self.before.middle else float("inf")
+
+    @property
+    def worse_by(self) -> float:
+        """As a share of before; negative: better."""
+        old, new = self.before.middle, self.after.middle
+        if not old:
+            return float("inf")
+        return (new - old) / old if self.name.endswith("_ms") else (old - new) / old
+
+    @property
+    def noise(self) -> float | None:
+        """Half of what lies between the runs of each side, together, as a share of before.
+
+        A side of one run is held to be as noisy as the other; None where no side has two.
+        """
+        shares = [s.share if s.runs > 1 else None for s in (self.before, self.after)]
+        known = [share for share in shares if share is not None]
+        if not known:
+            return None
+        was, now = (known[0] if share is None else share for share in shares)
+        return was + now * self.ratio
+
+    def within(self, least: float) -> float:
+        """The share up to which the two are no different: `least`, or noise where that is more."""
+        return max(least, self.noise or 0.0)
+
+    def word(self, least: float) -> Word | None:
+        """Which of both the change made it; None: neither, by more than that."""
+        if abs(self.worse_by) <= self.within(least):
+            return None
+        return "worse" if self.worse_by > 0 else "better"
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.before.middle:,.1f} → {self.after.middle:,.1f} ({self.ratio - 1:+.1%})"
+
+
 def spread(results: Sequence[Result], sides: Sides, what: Figure) -> Spread | None:
     """None where any run has no such figure."""
     values = [figure(result, sides, what.name, what.of) for result in results]
     known = [v for v in values if v is not None]
     if not known or len(known) < len(values):
         return None
-    return Spread(median_low(known), (max(known) - min(known)) / 2, len(known))
+    return spread_of(known)

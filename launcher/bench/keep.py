@@ -8,16 +8,13 @@ from dataclasses import fields, is_dataclass
 
 from launcher.bench.measure import rates
 from launcher.bench.search import Answer
-from launcher.model.bench import Axis, Measured, Method, Target
+from launcher.model.bench import Axis, Measured, Method, Sides, Target
 from launcher.model.deployment import Deployment, Instance, Process
-from launcher.model.measurement import FORMAT, Found, Measurement, Seat, Served
+from launcher.model.measurement import DERIVED, FORMAT, Found, Measurement, Seat, Served
 from launcher.model.run import RunRecord
 from launcher.model.sla import Sla, Workload
 from launcher.model.values import Json
 from launcher.model.wish import Wanted, Wish
-
-DERIVED = "summary"
-"""What is told of each point beside the fields it follows from; nothing reads it back."""
 
 
 def measurement_of(
@@ -79,7 +76,14 @@ def document(measurement: Measurement) -> str:
     """Its JSON. Numbers of the client are by its own names, and as it wrote them."""
     told = plain(measurement)
     assert isinstance(told, dict)
-    return json.dumps({**told, DERIVED: [_summary(m, measurement) for m in measurement.points]}, indent=1)
+    return json.dumps({**told, "points": [point_of(m, measurement) for m in measurement.points]}, indent=1)
+
+
+def point_of(measured: Measured, sides: Sides) -> Json:
+    """A point for programs, in every place where one is told: its fields, and what follows from them."""
+    told = plain(measured)
+    assert isinstance(told, dict)
+    return {**told, DERIVED: _summary(measured, sides)}
 
 
 def plain(value: object) -> Json:
@@ -94,13 +98,13 @@ def plain(value: object) -> Json:
     return value if isinstance(value, (str, int, float)) else str(value)
 
 
-def _summary(measured: Measured, measurement: Measurement) -> Json:
+def _summary(measured: Measured, sides: Sides) -> Json:
     return {
         "point": str(measured.point),
         "verdict": measured.verdict,
         "margins": {j.name: j.margin for j in measured.judgements if j.margin is not None},
         "rates": [
-            [f"{rate.value:.3f} {rate.tokens}/s per {rate.over}" for rate in rates(r, measurement)]
+            [f"{rate.value:.3f} {rate.tokens}/s per {rate.over}" for rate in rates(r, sides)]
             for r in measured.results
         ],
     }

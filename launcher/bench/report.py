@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from launcher.bench.beside import beside
+from launcher.bench.beside import Foretold, beside, foretold_pairs
 from launcher.bench.figures import FIGURES, spread
 from launcher.bench.measure import DEFINITIONS, in_flight, rates
 from launcher.bench.page import Page, Picture, Section, Table, Word
@@ -22,11 +22,14 @@ UNMEASURED = (
 )
 
 
-def page_of(measurements: Sequence[Measurement], rows: Mapping[str, Reference]) -> Page:
-    """The report on one run, or on several side by side."""
+def page_of(
+    measurements: Sequence[Measurement], rows: Mapping[str, Reference], foretold: Sequence[Foretold]
+) -> Page:
+    """The report on one run, or on several side by side; `foretold` of each."""
     first = measurements[0]
     several = (_side_by_side(measurements),) if len(measurements) > 1 else ()
-    each = tuple(s for one in measurements for s in _sections(one, rows, named=bool(several)))
+    pairs = zip(measurements, foretold, strict=True)
+    each = tuple(s for one, made in pairs for s in _sections(one, rows, made, named=bool(several)))
     names = ", ".join(dict.fromkeys(one.workload.name for one in measurements))
     return Page(
         title=f"{names} on {', '.join(dict.fromkeys(one.cluster for one in measurements))}",
@@ -35,7 +38,9 @@ def page_of(measurements: Sequence[Measurement], rows: Mapping[str, Reference]) 
     )
 
 
-def _sections(one: Measurement, rows: Mapping[str, Reference], *, named: bool) -> Iterator[Section]:
+def _sections(
+    one: Measurement, rows: Mapping[str, Reference], made: Foretold, *, named: bool
+) -> Iterator[Section]:
     of = f" · {one.label}" if named else ""
     yield Section(f"Verdict{of}", tuple(_verdicts(one)))
     yield Section(f"Layout{of}", tuple(_versions(one)), picture=_picture(one))
@@ -51,6 +56,7 @@ def _sections(one: Measurement, rows: Mapping[str, Reference], *, named: bool) -
         yield Section(f"Ranks{of}", (told,), (ranks,))
     yield machines(one, of)
     yield _references(one, rows, of)
+    yield _foretold(one, made, of)
     yield Section(f"Reproduce{of}", tuple(_whole(one)), code="\n".join(_commands(one)))
 
 
@@ -134,7 +140,7 @@ def _references(one: Measurement, rows: Mapping[str, Reference], of: str) -> Sec
         (
             f"{row.name}: {row.row.about}",
             pair.figure,
-            f"{pair.published:.10g}",
+            f"{pair.theirs:.10g}",
             "–" if pair.ours is None else f"{pair.ours:.2f}",
             "–" if pair.difference is None else f"{pair.difference:+.1%}",
             str(row.point),
@@ -149,6 +155,43 @@ def _references(one: Measurement, rows: Mapping[str, Reference], of: str) -> Sec
         Word(f"{same} published rows were measured under these conditions; all others are no yardstick."),
     )
     return Section(f"Beside what was published{of}", words, (Table(heads, lines),))
+
+
+def _foretold(one: Measurement, made: Foretold, of: str) -> Section:
+    title = f"Beside a model{of}"
+    if made.nothing:
+        return Section(title, (Word(f"`predict` says nothing of this: {made.nothing}."),))
+    heads = (
+        "our point",
+        "figure",
+        "model",
+        "ours",
+        "difference",
+        "off on published points",
+        "other conditions",
+    )
+    rows = tuple(
+        (
+            str(point),
+            pair.figure,
+            f"{pair.theirs:.2f}",
+            "–" if pair.ours is None else f"{pair.ours:.2f}",
+            "–" if pair.difference is None else f"{pair.difference:+.1%}",
+            f"{made.off[pair.figure][0]:+.0%} to {made.off[pair.figure][1]:+.0%}"
+            if pair.figure in made.off
+            else "–",
+            "; ".join(made.other) or "none",
+        )
+        for point, pair in foretold_pairs(one, made)
+    )
+    told = (
+        "By `predict`, a model that was fitted on a few published points: no measurement, and no yardstick."
+    )
+    return Section(title, (Word(told),), (Table(heads, rows),))
+
+
+def _range(shares: tuple[float, float] | None) -> str:
+    return "–" if shares is None else f"{shares[0]:+.0%} to {shares[1]:+.0%}"
 
 
 def _whole(one: Measurement) -> Iterator[Word]:

@@ -57,9 +57,9 @@ def change_document(change: Change) -> dict[str, Any]:
         "of": change.figure.of,
         "before": change.before,
         "after": change.after,
-        "ratio": change.ratio,
-        "worse_by": change.worse_by,
-        "noise": change.noise,
+        "ratio": change.apart.ratio,
+        "worse_by": change.apart.worse_by,
+        "noise": change.apart.noise,
     }
 
 
@@ -78,8 +78,8 @@ def _rows(found: Sequence[Change]) -> Iterator[tuple[str, ...]]:
             str(change.figure),
             f"{change.before.middle:.2f}",
             f"{change.after.middle:.2f}",
-            f"{change.ratio:.3f}",
-            share_text(change.worse_by),
-            share_text(change.noise),
+            f"{change.apart.ratio:.3f}",
+            share_text(change.apart.worse_by),
+            share_text(change.apart.noise),
         )
         last = point

@@ -24,6 +24,7 @@ from launcher.cli import (
     inventories,
     look,
     operate,
+    platforms,
     profiling,
     removing,
     reporting,
@@ -123,4 +124,5 @@ for panel, commands in PANELS.items():
         app.command(rich_help_panel=panel, epilog=EXIT_CODES, context_settings=settings)(command)
 app.add_typer(runbooks.runbook, name="runbook", rich_help_panel=EVERY_DAY)
 app.add_typer(stacks.stack, name="stack", rich_help_panel=PREPARE)
+app.add_typer(platforms.platform, name="platform", rich_help_panel=PREPARE)
 app.add_typer(files.weights, name="weights", rich_help_panel=PREPARE)

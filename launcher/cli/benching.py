@@ -80,8 +80,8 @@ def bench(
 
     `vllm bench serve` runs on a host of the fleet, as a job; nothing but its files is changed there.
     """
-    from launcher.bench.keep import found_of
-    from launcher.cli.benchtext import document, found, text
+    from launcher.bench.keep import found_of, point_of
+    from launcher.cli.benchtext import found, text
     from launcher.cli.changing import changing
     from launcher.cli.context import deployment_of, read_wanted
     from launcher.cli.output import choose
@@ -124,14 +124,14 @@ def bench(
         else:
             flow.ladder(fleet, made, record)
         work.ended(code=exit_of(measured, searched))
-    if not json_lines:
-        view.result("bench", None, text(made, measured, definitions=definitions))
     for point in measured if json_lines else ():
-        view.result("point", document(made, point), "")
+        view.result("point", point_of(point, made.target), "")
+    kept = str(run.journal.folder / "bench.json") if measured else ""
+    view.result("bench", {"path": kept}, text(made, measured, definitions=definitions))
     if searched:
         view.result("search", searched.answer, found(searched))
-    if measured:
-        view.say(f"kept: {run.journal.folder / 'bench.json'}")
+    if kept:
+        view.say(f"kept: {kept}")
     raise typer.Exit(work.code)
 
 

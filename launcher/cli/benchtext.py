@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from launcher.bench.measure import DEFINITIONS, accepted, cached, in_flight, queue_s, rates, time_ms
 from launcher.bench.search import Answer
@@ -11,7 +10,7 @@ from launcher.bench.told import judged_line, verdict_line
 from launcher.cli.words import columns
 from launcher.flows.bench import Searched
 from launcher.flows.bench_run import Bench
-from launcher.model.bench import Judgement, Measured, Result, Target
+from launcher.model.bench import Measured, Result, Target
 from launcher.model.sla import LimitName, Statistic
 
 HEADS = (
@@ -80,37 +79,6 @@ def found(searched: Searched) -> str:
     if answer.next_up is None:
         return f"{line}; no limit was met up to there"
     return f"{line}\nnext up: {_next_up(answer, searched)}"
-
-
-def document(bench: Bench, measured: Measured) -> dict[str, Any]:
-    """A point for programs: the client's figures by its own names, ours beside them."""
-    return {
-        "workload": bench.workload.name,
-        "sla": bench.sla.name if bench.sla else "",
-        "target": bench.target.name,
-        "through": bench.target.through,
-        "client_host": bench.target.host,
-        "point": measured.point,
-        "verdict": measured.verdict,
-        "judgements": [{**_plain(j), "margin": j.margin} for j in measured.judgements],
-        "doubts": measured.doubts,
-        "notes": measured.notes,
-        "results": [
-            {
-                "seed": r.seed,
-                "figures": r.figures,
-                "rates": tuple(rates(r, bench.target)),
-                "client_cpu_percent": r.client_cpu_percent,
-                "counters": r.counters,
-                "path": r.path,
-            }
-            for r in measured.results
-        ],
-    }
-
-
-def _plain(judged: Judgement) -> dict[str, Any]:
-    return {name: getattr(judged, name) for name in judged.__slots__}
 
 
 def _head(bench: Bench) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from launcher.cli.words import count, host_range
-from launcher.model.plan import Change, Plan
+from launcher.model.plan import Action, Change, Plan
 from launcher.model.wish import Wanted
 from launcher.steps import turns
 
@@ -64,7 +64,7 @@ def rows(changes: Iterable[Change]) -> Iterator[Row]:
 
 
 def summary(plan: Plan) -> str:
-    """`4 changes on 3 hosts, 1 instance restarts.`"""
+    """`4 changes on 3 hosts, decode-0 restarts, gpu01 boots.`"""
     if not plan:
         return "No changes on the hosts that answered." if plan.unreached else "No changes."
     hosts = {c.host for c in plan.changes}
@@ -74,6 +74,9 @@ def summary(plan: Plan) -> str:
         names = [n for (a, n), _ in groupby(by_action) if a == action]
         if names:
             words.append(f"{', '.join(names)} {verb if len(names) == 1 else verb[:-1]}")
+    boots = {c.host for c in plan.changes if c.action is Action.REBOOT}
+    if boots:
+        words.append(f"{host_range(boots)} {'boots' if len(boots) == 1 else 'boot'}")
     return ", ".join(words) + "."
 
 

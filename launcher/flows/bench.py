@@ -10,9 +10,9 @@ from launcher.bench.target import target_of
 from launcher.bench.verdict import judge, long_enough
 from launcher.bench.workload import at, points_of
 from launcher.execute.hands import Hands
-from launcher.flows.bench_run import Bench, Record, run
+from launcher.flows.bench_run import Bench, Record, run, seeds_of, taken
 from launcher.health.hands import look_within_s
-from launcher.model.bench import Axis, Measured, Method, Point
+from launcher.model.bench import Axis, Measured, Method, Point, Result
 from launcher.model.facts import Probe, Unknown
 from launcher.model.problem import InputError, LauncherError, Problem
 from launcher.model.run import Event
@@ -69,11 +69,15 @@ def ladder(fleet: Hands, bench: Bench, record: Record) -> tuple[Measured, ...]:
 
 
 def measure(fleet: Hands, bench: Bench, point: Point, record: Record) -> Measured:
-    """The runs at a point, and what they say. LauncherError where the client itself fails."""
-    results = [run(fleet, bench, point, bench.seed, record)]
-    for seed in range(bench.seed + 1, bench.seed + bench.repeats):
-        if not record.interrupted():
+    """The runs at a point, and what they say. LauncherError where the client itself fails.
+
+    Until all of them are told, each can be picked up by whoever asks for the same point.
+    """
+    results: list[Result] = []
+    for seed in seeds_of(fleet, bench, point):
+        if not (results and record.interrupted()):
             results.append(run(fleet, bench, point, seed, record))
+    results.sort(key=lambda result: result.seed)
     measured = judge(
         bench.workload, bench.sla, bench.method, target=bench.target, point=point, results=results
     )
@@ -81,6 +85,8 @@ def measure(fleet: Hands, bench: Bench, point: Point, record: Record) -> Measure
     for text in (*verdicts, *measured.doubts, *measured.notes):
         record.listener(Event("finding", text, subject=str(point)))
     record.told(measured)
+    if not record.interrupted():
+        taken(fleet, bench, point, [r.seed for r in results], record)
     return measured
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -53,7 +53,7 @@ class Record:
     """A name and a text → where it was kept."""
     interrupted: Callable[[], bool]
     told: Callable[[Measured], None] = lambda _: None
-    """Of each point, as soon as it is measured."""
+    """Of each point, as soon as it is measured; it keeps what is not to be measured again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,10 @@ def service_of(bench: Bench) -> Service:
 
 
 def run(fleet: Hands, bench: Bench, point: Point, seed: int, record: Record) -> Result:
-    """Begun, or attached to where it runs, or only picked up where it ended and nobody took its result."""
+    """Begun, or attached to where it runs, or only picked up where it ended and nobody took its result.
+
+    It can be picked up until it is `taken`.
+    """
     host, name, subject = bench.target.host, bench.job(point, seed), f"{point}, seed {seed}"
     listener = record.listener
     state = _state(fleet, bench, name)
@@ -132,12 +135,23 @@ def run(fleet: Hands, bench: Bench, point: Point, seed: int, record: Record) -> 
         _do(fleet, host, ops, listener=listener, within_s=within_s, subject=subject)
     kept = f"bench/{slug(subject)}-{point.prompts}-prompts.json"
     result = _collected(fleet, bench, name, seed, keep=lambda text: record.keep(kept, text))
-    # a job whose unit is there has a result that nobody has taken yet
-    stop = Op("units", {"stop": [f"dsv32-job-{name}.service"]})
-    _do(fleet, host, (stop,), listener=listener, within_s=GRACE_S, subject=subject)
     when = f", ended at {result.date} by the client's clock" if state == "done" else ""
     listener(Event("measured", told(result) + when, host, subject, {"path": result.path}))
     return result
+
+
+def taken(fleet: Hands, bench: Bench, point: Point, seeds: Iterable[int], record: Record) -> None:
+    """Their results are kept: while the unit of a job is there, the next call for it would pick it up."""
+    units = [f"dsv32-job-{bench.job(point, seed)}.service" for seed in seeds]
+    stop = Op("units", {"stop": units})
+    _do(
+        fleet,
+        bench.target.host,
+        (stop,),
+        listener=record.listener,
+        within_s=GRACE_S,
+        subject=str(point),
+    )
 
 
 SAID: Mapping[str, str] = {
@@ -191,17 +205,17 @@ def _job(bench: Bench, name: str) -> Op:
     return Op("job", {"name": name, "words": line, "environment": environment, "within_s": within_s})
 
 
-def _state(fleet: Hands, bench: Bench, name: str) -> str:
-    """Of the job: absent, running, done, failed, or old: done so long ago that it tells nothing of today.
+def seeds_of(fleet: Hands, bench: Bench, point: Point) -> tuple[int, ...]:
+    """Of the runs at a point, one that is under way already first.
 
-    LockedError where another one would be measured too.
+    LockedError where another benchmark is: the two would measure each other.
     """
-    host = bench.target.host
-    job, unit, clock = Probe("job", (name,)), Probe("unit", (f"dsv32-job-{name}.service",)), Probe("host")
-    facts = _asked(fleet, host, (job, unit, clock, OTHERS))
-    listed = "" if isinstance(facts[OTHERS], Unknown) else facts[OTHERS]["stdout"]
+    host, seeds = bench.target.host, range(bench.seed, bench.seed + bench.repeats)
+    units = {f"dsv32-job-{bench.job(point, seed)}.service": seed for seed in seeds}
+    told = _asked(fleet, host, (OTHERS,))[OTHERS]
+    listed = "" if isinstance(told, Unknown) else told["stdout"]
     running = [line.split()[0] for line in listed.splitlines() if line.strip()]
-    for other in (u for u in running if u != unit.args[0]):
+    for other in (u for u in running if u not in units):
         raise LockedError(
             Problem(
                 "another benchmark is running, and the two would measure each other",
@@ -210,6 +224,14 @@ def _state(fleet: Hands, bench: Bench, name: str) -> str:
                 f"wait for it, or end it: ssh {host} systemctl stop {other}",
             )
         )
+    first = [units[u] for u in running]
+    return (*first, *(seed for seed in seeds if seed not in first))
+
+
+def _state(fleet: Hands, bench: Bench, name: str) -> str:
+    """Of the job: absent, running, done, failed, or old: done so long ago that it tells nothing of today."""
+    job, unit, clock = Probe("job", (name,)), Probe("unit", (f"dsv32-job-{name}.service",)), Probe("host")
+    facts = _asked(fleet, bench.target.host, (job, unit, clock))
     for answer in (facts[job], facts[unit], facts[clock]):
         if isinstance(answer, Unknown):
             return "absent"

@@ -136,7 +136,7 @@ def _look(
     trials: Trials, experiment: Experiment, arm: Arm, asked: Asked, method: Method
 ) -> Measurement | str:
     workload, sla = load_of(asked, Data(trials.place.roots))
-    more = {"seed": 1, "repeats": experiment.repeats, "salt": trials.run.id}
+    more = trials.common(experiment.repeats)
     bench = bench_of(arm.wanted, workload, sla, method, target=workload.target, **more)
     (point,) = points_of(workload, method)
     return trials.look(arm.wanted, bench, point, variable=True)

@@ -23,10 +23,11 @@ from launcher.flows.tune_records import overlay
 from launcher.flows.up import up
 from launcher.health.hands import look_within_s
 from launcher.load import load_from
+from launcher.load.bench import read_telemetry
 from launcher.load.data import Data, roots_of
 from launcher.load.edit import Put, edited
 from launcher.load.measurement import read_measurement
-from launcher.model.bench import Point
+from launcher.model.bench import Measured, Point
 from launcher.model.measurement import Measurement
 from launcher.model.plan import Plan
 from launcher.model.problem import Exit, LauncherError, Problem
@@ -90,6 +91,11 @@ class Trials:
     about: RunRecord
     place: Place
 
+    def common(self, repeats: int) -> dict[str, object]:
+        """What all benchmarks of such a run have in common, as `bench_of` takes it."""
+        telemetry = read_telemetry(Data(self.place.roots))
+        return {"seed": 1, "repeats": repeats, "salt": self.run.id, "telemetry": telemetry}
+
     def look(self, wanted: Wanted, bench: Bench, point: Point, *, variable: bool) -> Measurement | str:
         """What is kept of a layout at a point, or else what it does: up with it, and a load on it.
 
@@ -129,22 +135,25 @@ class Trials:
         return True
 
     def _measured(self, wanted: Wanted, bench: Bench, point: Point, key: str) -> Measurement:
-        found = measure(self.fleet, bench, point, self.record)
-        if self.record.interrupted():
+        def told(found: Measured) -> None:
+            if not self.record.interrupted():
+                made = measurement_of(
+                    wanted,
+                    self.about,
+                    target=bench.target,
+                    workload=bench.workload,
+                    sla=bench.sla,
+                    method=bench.method,
+                    points=(found,),
+                    seed=bench.seed,
+                    repeats=bench.repeats,
+                )
+                keep(self.place.measured(key), document(made))
+
+        measure(self.fleet, bench, point, replace(self.record, told=told))
+        if not self.place.measured(key).is_file():
             raise InterruptedTrialError
-        made = measurement_of(
-            wanted,
-            self.about,
-            target=bench.target,
-            workload=bench.workload,
-            sla=bench.sla,
-            method=bench.method,
-            points=(found,),
-            seed=bench.seed,
-            repeats=bench.repeats,
-        )
-        keep(self.place.measured(key), document(made))
-        return made
+        return read_measurement(self.place.measured(key))
 
 
 class InterruptedTrialError(LauncherError):

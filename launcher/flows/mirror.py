@@ -20,6 +20,12 @@ INSTALLS = re.compile(
 FILES = re.compile(r"^'\S+' (?P<file>\S+) \d+ SHA256:(?P<digest>[0-9a-f]{64})$", re.MULTILINE)
 
 
+def pinned(packages: Mapping[str, str], *, status: Path | None, work: Path) -> Mapping[str, str]:
+    """The files that `fill` would bring, and the sha256 that the archives' signed indexes give each."""
+    work.mkdir(parents=True, exist_ok=True)
+    return _files(_closure(packages, status or _nothing_installed(work)))
+
+
 def fill(
     folder: Path, packages: Mapping[str, str], *, status: Path | None, tell: Callable[[str, int, int], None]
 ) -> Mapping[str, str]:

@@ -42,10 +42,15 @@ def pool_shapes(wanted: Wanted, knowledge: Knowledge) -> Iterator[PoolShape]:
     for launch in launches_of(wanted):
         first.setdefault(pools[launch.instance], launch)
     for pool, launch in first.items():
-        reading = Reading(launch, knowledge, QUANTITIES)
-        try:
-            yield PoolShape(pool, reading, shape(reading), reading.architecture(), reading.hardware())
-        except UntoldError as error:
-            what = f"memory of {launch.name} cannot be worked out: {error.unknown.reason} is not known"
-            do = "add it to configs/: models have `architecture`, hardware has `overheads`"
-            raise InputError(Problem(what, where=launch.source, do=do)) from None
+        yield shape_of(pool, launch, knowledge)
+
+
+def shape_of(pool: EnginePool, launch: Launch, knowledge: Knowledge) -> PoolShape:
+    """Of one launch. InputError where something that it depends on is not known."""
+    reading = Reading(launch, knowledge, QUANTITIES)
+    try:
+        return PoolShape(pool, reading, shape(reading), reading.architecture(), reading.hardware())
+    except UntoldError as error:
+        what = f"memory of {launch.name} cannot be worked out: {error.unknown.reason} is not known"
+        do = "add it to configs/: models have `architecture`, hardware has `overheads`"
+        raise InputError(Problem(what, where=launch.source, do=do)) from None

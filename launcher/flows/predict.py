@@ -77,15 +77,16 @@ def forecast(
     if first is None:
         what = "nothing is laid out that could be fast or slow"
         raise InputError(Problem(what, wanted.wish.inventory.path, do="set `layout:` in the inventory"))
-    speed = _speed(first, data)
-    told = tuple(_errors(data, hardware=first.hardware.name, speed=speed))
+    speed = speed_of(first, data)
+    told = tuple(errors_of(data, hardware=first.hardware.name, speed=speed))
     fitted = frozenset(n for n, p in read_points(data).items() if p.fitted)
     rows = tuple(_row(wanted, pools, speed, load) for load in loads)
     return Forecast(name, rows, told, fitted, sla)
 
 
 def _row(wanted: Wanted, pools: Mapping[EnginePool, PoolShape], speed: Performance, load: Load) -> Row:
-    sides = {name: _side(wanted, pool, load) for name, pool in pools.items()}
+    counts = wanted.wish.inventory.pools
+    sides = {name: side(pool, load, instances=counts[name].instances) for name, pool in pools.items()}
     architecture = next(iter(pools.values())).architecture
     service = Service(architecture, speed, prefill=sides.get("prefill"), decode=sides.get("decode"))
     made = predict(service, load)
@@ -106,7 +107,8 @@ def _row(wanted: Wanted, pools: Mapping[EnginePool, PoolShape], speed: Performan
     )
 
 
-def _side(wanted: Wanted, pool: PoolShape, load: Load) -> Side:
+def side(pool: PoolShape, load: Load, *, instances: int) -> Side:
+    """The pool's instances, and how many requests of the load they hold. InputError where it is none."""
     shape, architecture = pool.shape, pool.architecture
     index = INDEX_BYTES if architecture.sparse else 0
     group = Group(
@@ -126,10 +128,11 @@ def _side(wanted: Wanted, pool: PoolShape, load: Load) -> Side:
     if pool.pool == "decode" and most < 1:
         what = f"decode holds no request of {load.input_tokens} + {load.output_tokens} tokens"
         raise InputError(Problem(what, pool.launch.source, do="dsv32-launch fit"))
-    return Side(group, wanted.wish.inventory.pools[pool.pool].instances, most)
+    return Side(group, instances, most)
 
 
-def _speed(pool: PoolShape, data: Data) -> Performance:
+def speed_of(pool: PoolShape, data: Data) -> Performance:
+    """The constants of a pool's hardware. InputError where there are none, or only those of other models."""
     hardware, model = pool.hardware.name, pool.launch.model
     speed = read_performance(hardware, data)
     if speed is None:
@@ -145,7 +148,8 @@ def _speed(pool: PoolShape, data: Data) -> Performance:
     return speed
 
 
-def _errors(data: Data, *, hardware: str, speed: Performance) -> Iterator[Error]:
+def errors_of(data: Data, *, hardware: str, speed: Performance) -> Iterator[Error]:
+    """How far the model is off on each published point of a hardware."""
     known: dict[str, Architecture | None] = {}
     for name, point in read_points(data).items():
         if point.hardware != hardware:

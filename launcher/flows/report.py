@@ -8,6 +8,7 @@ from pathlib import Path
 
 from launcher.bench.page import Section
 from launcher.bench.report import page_of
+from launcher.flows.foretold import foretold
 from launcher.load.data import Data
 from launcher.load.references import read_references
 from launcher.model.measurement import Measurement
@@ -28,7 +29,7 @@ def reports(
         if not one.points:
             what = "nothing was measured, so there is nothing to report"
             raise InputError(Problem(what, one.run, do=f"dsv32-launch bench {one.workload.name}"))
-    page = page_of(measurements, read_references(data))
+    page = page_of(measurements, read_references(data), [foretold(one, data) for one in measurements])
     page = replace(page, sections=(*lead, *page.sections))
     return {ending: _rendered(ending, {"page": page}, data) for ending in ("html", "md")}
 

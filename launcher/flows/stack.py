@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from launcher.flows import mirror, pinning, wheelhouse
+from launcher.flows import fetched, mirror, pinning, wheelhouse
 from launcher.flows.digests import sha256_of
 from launcher.flows.wheelhouse import Pin
 from launcher.load.choice import Choice
@@ -21,9 +18,7 @@ from launcher.model.problem import InputError, LauncherError, Problem
 from launcher.model.profile import Stack
 from launcher.model.run import Event, Listener
 
-FORMAT = 1
 LOCK = "requirements.lock"
-RECORD = "stack.json"
 FOLDERS = ("wheels", "debs", "sources")
 """What a built stack has beside its lock and its record."""
 
@@ -75,6 +70,12 @@ def read(name: str, data: Data) -> Stack:
 def folder_of(stack: Stack, shared: Path) -> Path:
     """Where roles look for a stack, below `paths.shared`."""
     return shared / "stacks" / stack.name
+
+
+def kept(stack: Stack, shared: Path) -> fetched.Folder:
+    """That folder, and how it is filled."""
+    again = f"dsv32-launch stack build {stack.name} --to {shared}"
+    return fetched.Folder(folder_of(stack, shared), "stack", stack.name, FOLDERS, again)
 
 
 def locks(stack: Stack, data: Data) -> Mapping[str, str]:
@@ -160,7 +161,7 @@ def build(
         data = {"done": done, "total": total}
         listener(Event("job", text=f"{what} {done}/{total}", subject=f"stack {stack.name}", data=data))
 
-    with _alone(folder):
+    with fetched.alone(kept(stack, to)):
         wheels = wheelhouse.fill(folder / "wheels", fetching.fetched, fetching.target, tell=tell)
         packages = mirror.fill(folder / "debs", stack.packages, status=status, tell=tell)
         wheels = {**wheels, **{path.name: digest for path, digest in _from_source(fetching, folder, to)}}
@@ -171,10 +172,8 @@ def build(
             **{f"debs/{name}": digest for name, digest in packages.items()},
             **{f"sources/{path.name}": sha256_of(path) for path in sources},
         }
-        _write(folder / LOCK, fetching.lock.read_bytes())
-        size_bytes = _record(stack, folder, digests)
-        for path in strays(folder, digests):
-            path.unlink()
+        fetched.write(folder / LOCK, fetching.lock.read_bytes())
+        size_bytes = fetched.record(kept(stack, to), digests)
     return Built(folder, len(wheels), sum(name.endswith(".deb") for name in packages), size_bytes)
 
 
@@ -183,21 +182,12 @@ def verify(stack: Stack, at: Path, data: Data) -> tuple[Problem, ...]:
 
     Files are held against the record, the record against the lock, the lock against the stack's versions.
     """
-    folder, again = folder_of(stack, at), f"dsv32-launch stack build {stack.name} --to {at}"
+    folder = kept(stack, at)
     try:
-        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        files = {name: str(entry["sha256"]) for name, entry in record["files"].items()}
-        complete = LOCK in files
-    except OSError:
-        what = f"stack {stack.name} is not built, or its first build did not end"
-        return (Problem(what, where=str(folder), do=again),)
-    except (ValueError, TypeError, KeyError, AttributeError):
-        complete = False
-    if not complete:
-        what = f"the record of stack {stack.name} is damaged"
-        return (Problem(what, where=str(folder / RECORD), do=again),)
-    fetching = fetching_of(stack, data)
-    return (*_unlocked(fetching, files, folder, again=again), *_wrong(files, folder, again=again))
+        files = fetched.recorded(folder, must_have=LOCK)
+    except LauncherError as error:
+        return error.problems
+    return (*_unlocked(fetching_of(stack, data), files, folder), *fetched.wrong(folder, files))
 
 
 def sources_of(stack: Stack, folder: Path) -> tuple[Path, ...]:
@@ -208,13 +198,6 @@ def sources_of(stack: Stack, folder: Path) -> tuple[Path, ...]:
 def source_path(stack: Stack, name: str, folder: Path) -> Path:
     """Where the source of one of its builds lies."""
     return folder / "sources" / f"{name}-{stack.builds[name].commit}.tar"
-
-
-def strays(folder: Path, files: Iterable[str]) -> tuple[Path, ...]:
-    """Files of a stack's folder that are not among `files`."""
-    known = set(files)
-    found = (path for part in FOLDERS for path in sorted((folder / part).glob("*")))
-    return tuple(path for path in found if path.relative_to(folder).as_posix() not in known)
 
 
 def _from_source(fetching: Fetching, folder: Path, to: Path) -> Iterator[tuple[Path, str]]:
@@ -245,21 +228,12 @@ def _from_source(fetching: Fetching, folder: Path, to: Path) -> Iterator[tuple[P
         yield folder / "wheels" / path.name, digest
 
 
-def _record(stack: Stack, folder: Path, digests: Mapping[str, str]) -> int:
-    """Write down what was built, last of all; bytes of all of it."""
-    sizes = {name: (folder / name).stat().st_size for name in digests}
-    files = {name: {"size": sizes[name], "sha256": digest} for name, digest in digests.items()}
-    record = {"format": FORMAT, "stack": stack.name, "files": files}
-    _write(folder / RECORD, (json.dumps(record, indent=1) + "\n").encode())
-    return sum(sizes.values())
-
-
-def _unlocked(fetching: Fetching, files: Mapping[str, str], folder: Path, *, again: str) -> Iterator[Problem]:
+def _unlocked(fetching: Fetching, files: Mapping[str, str], folder: fetched.Folder) -> Iterator[Problem]:
     """What the record has and the lock does not know, and what the lock pins and was not built."""
     stack = fetching.stack
     if files[LOCK] != stack.lock_digest:
         what = f"built was lock {files[LOCK][:12]}, the stack's is {stack.lock_digest[:12]}"
-        yield Problem(what, where=str(folder / LOCK), do=again)
+        yield Problem(what, where=str(folder.path / LOCK), do=folder.again)
         return
     pins = {
         pin: set(pin.hashes)
@@ -269,31 +243,13 @@ def _unlocked(fetching: Fetching, files: Mapping[str, str], folder: Path, *, aga
     for pin, hashes in pins.items():
         if not hashes & wheels.keys():
             what = f"the lock pins {pin.name} {pin.version}, and no wheel of it was built"
-            yield Problem(what, where=pin.where, do=again)
+            yield Problem(what, where=pin.where, do=folder.again)
     for digest in wheels.keys() - set().union(*pins.values()):
         yield Problem(
-            f"{wheels[digest]} is of no pin of the lock", where=str(folder / wheels[digest]), do=again
+            f"{wheels[digest]} is of no pin of the lock",
+            where=str(folder.path / wheels[digest]),
+            do=folder.again,
         )
-
-
-def _wrong(files: Mapping[str, str], folder: Path, *, again: str) -> Iterator[Problem]:
-    """Files that are missing, changed, unreadable, or too many."""
-    for name, digest in files.items():
-        path = folder / name
-        if not path.exists():
-            yield Problem(f"{path.name} is missing", where=str(path), do=again)
-            continue
-        try:
-            found = sha256_of(path)
-        except OSError as error:
-            reason = (error.strerror or "input/output error").lower()
-            yield Problem(f"{path.name} cannot be read: {reason}", where=str(path), do=again)
-            continue
-        if found != digest:
-            what = f"{path.name} has sha256 {found[:12]}, built was {digest[:12]}"
-            yield Problem(what, where=str(path), do=again)
-    for path in strays(folder, files):
-        yield Problem(f"{path.name} is not of this stack", where=str(path), do=again)
 
 
 def _no_lock(stack: Stack) -> Problem:
@@ -303,28 +259,3 @@ def _no_lock(stack: Stack) -> Problem:
         why="hosts install hashed wheels alone, and its versions have not been locked yet",
         do=f"dsv32-launch stack lock {stack.name}, and name the file as `lock`",
     )
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Hold the stack's folder: two builds would remove what the other has just fetched."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        held = (folder / ".lock").open("w")
-    except OSError as error:
-        reason = (error.strerror or "not writable").lower()
-        do = "give --to a folder that you may write to"
-        raise InputError(Problem(f"cannot build there: {reason}", where=str(folder), do=do)) from None
-    with held:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            problem = Problem("another build of this stack runs", where=str(folder), do="wait for its end")
-            raise LauncherError(problem) from None
-        yield
-
-
-def _write(path: Path, content: bytes) -> None:
-    new = path.with_name(f"{path.name}.new")
-    new.write_bytes(content)
-    os.replace(new, path)

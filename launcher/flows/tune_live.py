@@ -53,7 +53,7 @@ class Live:
         workload, sla = self.terms.workload, self.terms.sla
         if step.workload:
             workload, _ = read_workload(Choice(step.workload, step.source), Data(self.trials.place.roots))
-        more = {"seed": 1, "repeats": tune.repeats, "salt": self.trials.run.id}
+        more = self.trials.common(tune.repeats)
         bench = bench_of(wanted, workload, sla, method, target=tune.pool, **more)
         at_once = tune.requests_per_host * hosts_of(wanted, tune)
         return bench, point_of(replace(workload, request_rate=None), method, concurrency=at_once)

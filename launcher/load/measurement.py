@@ -7,11 +7,8 @@ from pathlib import Path
 
 from launcher.load.document import Location
 from launcher.load.schema import fill
-from launcher.model.measurement import FORMAT, Measurement
+from launcher.model.measurement import DERIVED, FORMAT, Measurement
 from launcher.model.problem import InputError, Problem
-
-DERIVED = "summary"
-"""What follows from the other fields, and is there for other programs."""
 
 
 def read_measurement(path: Path) -> Measurement:
@@ -31,4 +28,6 @@ def read_measurement(path: Path) -> Measurement:
     def place(location: Location) -> str:
         return f"{path}, {'.'.join(map(str, location))}" if location else str(path)
 
-    return fill(Measurement, {k: v for k, v in document.items() if k != DERIVED}, place=place)
+    for point in document.get("points", ()):
+        point.pop(DERIVED, None)
+    return fill(Measurement, document, place=place)

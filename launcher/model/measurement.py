@@ -12,8 +12,10 @@ from launcher.model.bench import Axis, Measured, Method, Verdict
 from launcher.model.profile import EnginePool, Style
 from launcher.model.sla import Sla, Workload
 
-FORMAT = 1
+FORMAT = 2
 """Of the JSON; it rises when what is there already changes its meaning or goes."""
+DERIVED = "summary"
+"""Of a point's JSON: what follows from its other fields, for other programs; nothing reads it back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -343,6 +343,8 @@ class Platform:
     install from `platforms/<name>/debs` below `paths.shared`, and ask nobody else."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Anything roles and checks substitute as `{{ platform.variables.x }}`."""
+    lock: str = ""
+    """File in configs/platforms/: a line `SHA256 FILE` for each package with all that it needs."""
     source: str = ""
 
 

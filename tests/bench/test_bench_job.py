@@ -135,6 +135,19 @@ def test_what_runs_is_attached_to_and_what_ended_is_picked_up(
     assert host.done[-1] == ("units", f"dsv32-job-{bench.job(POINT, 1)}.service"), "nobody picks it up again"
 
 
+def test_runs_are_taken_when_all_of_their_point_are_kept(bench: Bench) -> None:
+    """Whoever is cut off between two of them finds the first one there when it asks again."""
+    twice = replace(bench, repeats=2)
+    host = OneHost(files=left(bench))
+    measured(host, twice)
+    assert [verb for verb, _ in host.done] == ["put", "put", "job", "put", "put", "job", "units"]
+
+    cut = OneHost(files=left(bench))
+    interrupted = Record(lambda _: None, lambda *_: "", lambda: "job" in dict(cut.done))
+    measure(cut, twice, POINT, interrupted)
+    assert [verb for verb, _ in cut.done] == ["put", "put", "job"]
+
+
 def test_what_ended_long_ago_is_measured_anew(bench: Bench) -> None:
     host = OneHost("done", ended_s=METHOD.picked_up_within_s + 1, files=left(bench))
     _, events, _ = measured(host, bench)
@@ -196,6 +209,18 @@ def test_an_engine_that_started_anew_is_seen_in_its_counters(bench: Bench) -> No
     point, _, _ = measured(OneHost(files=left(bench, before=AFTER, after=BEFORE)), bench)
     assert point.doubts[0] == "prefill-0, decode-0 started anew meanwhile"
     assert point.verdict == "CANNOT TELL"
+
+
+def test_of_several_runs_the_one_that_goes_on_by_itself_comes_first(bench: Bench) -> None:
+    """Beside it another one would measure it, too; figures stay in the order of their seeds."""
+    twice = replace(bench, repeats=2)
+    names = [bench.job(POINT, seed) for seed in (1, 2)]
+    host = OneHost("running", others=f"dsv32-job-{names[1]}.service loaded active running\n")
+    host.files = left(bench)
+    point, events, _ = measured(host, twice)
+    assert host.done[:2] == [("job", names[1]), ("job", names[0])]
+    assert events[0].subject == "concurrency 16, seed 2"
+    assert [r.seed for r in point.results] == [1, 2]
 
 
 def test_two_benchmarks_at_once_would_measure_each_other(bench: Bench) -> None:

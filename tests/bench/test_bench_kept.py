@@ -28,9 +28,9 @@ def test_programs_find_what_was_measured_on_what_and_the_verdict(tmp_path: Path)
     (point,) = told["points"]
     figures = point["results"][0]["figures"]
     assert {k: figures[k] for k in numbers} == numbers, "the client's own figures, to the digit"
-    assert told["format"] == 1
-    assert told["summary"][0]["verdict"] == "FAIL"
-    assert told["summary"][0]["margins"]["ttft_ms mean"] == pytest.approx(-0.0324, abs=1e-4)
+    assert told["format"] == 2
+    assert point["summary"]["verdict"] == "FAIL"
+    assert point["summary"]["margins"]["ttft_ms mean"] == pytest.approx(-0.0324, abs=1e-4)
     assert told["versions"]["engine"] == "vllm-0.32-cpu 0.32.0"
     seat = told["instances"][1]["seats"][1]
     assert (seat["host"], seat["ranks"], seat["command"][1]) == ("h03", {"1": []}, "serve")
@@ -49,10 +49,10 @@ def test_what_must_be_the_same_to_be_compared_has_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("[]", "format None of a kept benchmark, expected 1"),
-        ('{"format": 2}', "format 2 of a kept benchmark, expected 1"),
+        ("[]", "format None of a kept benchmark, expected 2"),
+        ('{"format": 1}', "format 1 of a kept benchmark, expected 2"),
         ("{", "this is no kept benchmark"),
-        ('{"format": 1}', "`run` is missing"),
+        ('{"format": 2}', "`run` is missing"),
     ],
 )
 def test_what_is_none_is_told_with_its_file(text: str, what: str, tmp_path: Path) -> None:

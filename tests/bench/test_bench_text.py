@@ -6,13 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from bench_records import LOAD, METHOD, POINT, document, recorded, sla, target
+from bench_records import LOAD, METHOD, POINT, recorded, sla, target
 from samples import sample
 
 from launcher.bench.search import Answer, Tried
 from launcher.bench.verdict import judge
 from launcher.cli.benching import axis_of, chosen, exit_of, listed, numbers, start_of
-from launcher.cli.benchtext import document as as_json
 from launcher.cli.benchtext import found, text
 from launcher.flows.bench import Searched, bench_of
 from launcher.flows.bench_run import Bench
@@ -57,12 +56,6 @@ def test_a_point_is_told_with_figures_verdicts_and_what_they_are_divided_by(benc
     assert "1358.1 tokens/s per prefill GPU, of 8; 10.5 output tokens/s per decode GPU, of 8; client" in told
     assert "TPOT:" not in told
     assert "TPOT:" in text(bench, [measured()], definitions=True)
-
-
-def test_programs_get_the_clients_own_figures(bench: Bench) -> None:
-    (first, _) = as_json(bench, measured())["results"]
-    numbers = {k: v for k, v in document("disaggregated").items() if isinstance(v, (int, float))}
-    assert {k: first["figures"][k] for k in numbers} == numbers
 
 
 def test_a_doubt_stands_beside_what_it_keeps_from_being_judged(bench: Bench) -> None:

@@ -91,6 +91,16 @@ def test_figures_are_held_against_what_was_expected(bed: Bed, slower: float, fin
     assert contrast.reason.startswith(said)
 
 
+def test_what_runs_of_one_variant_differ_by_hides_what_was_expected(bed: Bed) -> None:
+    first, second = bed.arms
+    half = {"total_token_throughput": recorded().figures["total_token_throughput"] / 2}
+    bed.keep(first, recorded(), recorded(**half))
+    bed.keep(second, recorded(**half), recorded(**half))
+    (contrast,) = bed.told().contrasts
+    assert contrast.finding == "cannot tell"
+    assert contrast.reason.startswith("no different beyond noise")
+
+
 def test_what_did_not_come_up_or_is_doubtful_is_not_told(bed: Bed) -> None:
     first, second = bed.arms
     bed.keep(first, recorded())

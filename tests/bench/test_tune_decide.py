@@ -37,7 +37,7 @@ BEFORE = trial(1000, limits=KEPT)  # type: ignore[arg-type]
         (trial(1020, limits=KEPT), "reverted", "no better than noise"),
         (trial(1000, limits=KEPT), "reverted", "no better than noise"),
         (trial(900, limits=KEPT), "reverted", "worse"),
-        (trial(1050, 1100, 1300, limits=KEPT), "reverted", "noise 12.5%"),
+        (trial(1050, 1100, 1300, limits=KEPT), "reverted", "noise 23.9%"),
         (trial(1099, 1100, 1101, limits=KEPT), "kept", "noise 2.0%"),
         (trial(2000, limits=MISSED), "reverted", "the service level is lost: ttft_ms mean"),
         (trial(2000, limits=UNSURE), "undecided", "cannot be told: ttft_ms mean"),

@@ -9,6 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from promql import metrics_in
 
+from launcher.load.bench import read_telemetry
 from launcher.load.choice import Choice
 from launcher.load.data import Data, shipped
 from launcher.load.monitoring import read_monitoring
@@ -76,15 +77,24 @@ def test_alerts_name_what_is_exposed() -> None:
     assert {name: unknown for name, unknown in named.items() if unknown} == {}
 
 
-def test_gpus_are_asked_for_no_counter_that_nobody_looks_at() -> None:
+def test_gpus_are_asked_for_what_somebody_looks_at_and_for_no_more() -> None:
+    """A benchmark asks the same exporter: what its list does not have is told as not measured."""
     queries = [query for _, panel in PANELS for query in panel.queries.values()]
     used = {n for text in (*queries, *(a.when for a in WATCHED.alerts.values())) for n in metrics_in(text)}
+    used |= {series.metric for series in read_telemetry(DATA).exporters["gpu"].series.values()}
     assert listed(COUNTERS) == {name for name in used if name.startswith("DCGM_")}
+
+
+def test_a_benchmark_asks_the_node_exporter_for_what_is_exposed() -> None:
+    asked = {series.metric for series in read_telemetry(DATA).exporters["host"].series.values()}
+    assert asked <= EXPOSED
 
 
 def test_the_counters_are_of_dcgm() -> None:
     """NVIDIA's own lists: https://github.com/NVIDIA/dcgm-exporter, etc/*.csv of 2025."""
     assert listed(COUNTERS) <= listed(SCRAPES / "dcgm-fields.txt")
+    rows = [line for line in COUNTERS.read_text().splitlines() if not line.startswith("#")]
+    assert {len(row.split(",")) for row in rows} == {3}, "or the exporter refuses the file"
 
 
 @pytest.mark.parametrize("board", WATCHED.dashboards.values(), ids=WATCHED.dashboards)

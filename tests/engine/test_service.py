@@ -173,7 +173,7 @@ def test_a_load_outlives_its_controller_and_is_held_against_a_level(serving: Ser
     assert ran.of("event")[0]["text"] == "attached to a run that was begun before"
 
     (point,) = ran.of("point")
-    assert (point["target"], point["verdict"], point["doubts"]) == ("service", "FAIL", [])
+    assert (point["summary"]["verdict"], point["doubts"]) == ("FAIL", [])
     verdicts = {judged["limit"]: judged["verdict"] for judged in point["judgements"]}
     assert verdicts == {"ttft_ms": "FAIL", "tokens_per_s": "PASS"}
 
@@ -181,6 +181,10 @@ def test_a_load_outlives_its_controller_and_is_held_against_a_level(serving: Ser
     written = json.loads((serving.folder / result["path"]).read_text())
     assert (written["completed"], written["failed"]) == (16, 0)
     assert result["figures"].items() <= written.items(), "to the digit"
+    (kept,) = ran.of("bench")
+    document = json.loads((serving.folder / kept["path"]).read_text())
+    assert document["target"] == "service"
+    assert document["points"] == [{k: v for k, v in point.items() if k != "type"}], "one shape"
     assert 0 < result["counters"]["decode"]["kv_transfers"] <= 16
     assert result["counters"]["prefill"]["generation_tokens"] <= 16, "the warm-up is not counted"
 

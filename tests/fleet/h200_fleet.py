@@ -42,7 +42,7 @@ for name in mmgetstate mmhealth mmdiag; do ln -s /usr/local/bin/$name /usr/lpp/m
 cp /gpfs/libcuda.so.1 /usr/lib/x86_64-linux-gnu/
 dpkg --force-depends -i /gpfs/debs/*.deb
 for name in {held}; do echo "$name hold"; done | dpkg --set-selections
-systemctl daemon-reload; systemctl start nvidia-fabricmanager
+systemctl daemon-reload; systemctl enable --now nvidia-fabricmanager
 """
 
 

@@ -64,7 +64,9 @@ def test_a_plan_says_the_same_change_of_many_hosts_once_and_an_instance_as_a_who
         "subject": "dsv32-decode-0.service",
     }
     other = change("gpu03", before="file 0600")
-    changes = (change("gpu01"), change("gpu02"), other, change("gpu01", **engine), change("gpu02", **engine))
+    boots = [change(f"gpu0{n}", action=Action.REBOOT, subject="/proc/cmdline") for n in (1, 2)]
+    lives = [change(f"gpu0{n}", **engine) for n in (1, 2)]
+    changes = (change("gpu01"), change("gpu02"), other, *boots, *lives)
     plan = Plan(changes, facts={}, data_digest="d")
 
     host, life = sections(plan)
@@ -72,6 +74,7 @@ def test_a_plan_says_the_same_change_of_many_hosts_once_and_an_instance_as_a_who
     assert [(row.hosts, row.before) for row in host.rows] == [
         ("gpu01–gpu02", "absent"),
         ("gpu03", "file 0600"),
+        ("gpu01–gpu02", "absent"),
     ]
     assert [(row.hosts, row.mark, row.subject) for row in life.rows] == [("gpu01–gpu02", "↻", "decode-0")]
-    assert summary(plan) == "5 changes on 3 hosts, decode-0 restarts."
+    assert summary(plan) == "7 changes on 3 hosts, decode-0 restarts, gpu01–gpu02 boot."

@@ -1,4 +1,4 @@
-"""A stack is fetched once, whole, hash-checked, by the machine's own pip and apt."""
+"""Stacks and platforms are fetched once, whole, hash-checked, by the machine's own pip and apt."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ import shutil
 import subprocess
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+import own_apt
 import pytest
+from samples import sample
 
-from launcher.flows import mirror, stack, wheelhouse
+from launcher.flows import mirror, platform, stack, wheelhouse
 from launcher.flows.digests import sha256_of
 from launcher.load.data import Data, shipped
 from launcher.model.problem import InputError, LauncherError
 from launcher.model.run import Event
+from launcher.model.wish import Wanted
+from launcher.resolve import resolve
 
 TARGET = wheelhouse.Target("3.11", "2.36")
 
@@ -151,22 +156,9 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path],
     """Makes apt know a folder of packages with an index, and nothing else."""
     if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
         pytest.skip("no apt on this machine: stacks are built on Debian or Ubuntu")
-    state = tmp_path / "apt"
-    for part in ("lists/partial", "cache/archives/partial", "parts"):
-        (state / part).mkdir(parents=True)
-    (state / "status").touch()
-    (state / "apt.conf").write_text(
-        f'Dir::Etc::sourcelist "{state}/sources.list";\nDir::Etc::sourceparts "{state}/parts";\n'
-        f'Dir::Etc::preferencesparts "{state}/parts";\nDir::State::lists "{state}/lists";\n'
-        f'Dir::State::status "{state}/status";\nDir::Cache "{state}/cache";\nAPT::Sandbox::User "root";\n'
-    )
-    monkeypatch.setenv("APT_CONFIG", str(state / "apt.conf"))
-
-    def know(folder: Path) -> None:
-        (state / "sources.list").write_text(f"deb [trusted=yes] file:{folder} ./\n")
-        subprocess.run(["apt-get", "update", "-qq"], check=True, capture_output=True)
-
-    return know
+    config = own_apt.made(tmp_path / "apt")
+    monkeypatch.setenv("APT_CONFIG", str(config))
+    return partial(own_apt.know, config)
 
 
 @pytest.fixture
@@ -331,3 +323,43 @@ def test_a_stack_without_a_lock_says_so(tmp_path: Path) -> None:
         stack.build(stack.read("bare", data), tmp_path / "shared", lambda event: None, data=data)
     assert refused.value.problems[0].what == "stack bare names no lock: there is nothing to fetch"
     assert not (tmp_path / "shared").exists()
+
+
+def on_platform(folder: Path, *, lock: str = "") -> Wanted:
+    """An inventory on a platform that needs `outer`, and nothing else."""
+    platforms = folder / "data/configs/platforms"
+    platforms.mkdir(parents=True, exist_ok=True)
+    (platforms / "x.yaml").write_text(
+        f"about: A test.\nos: debian 12\nroles: [firewall]\npackages: {{firewall: [outer=3]}}\n{lock}"
+    )
+    return resolve(sample("prod-min", folder, platform="x", data_dir=folder / "data"))
+
+
+def test_a_platform_is_locked_built_and_verified(
+    repository: Path, archive: Callable[[Path], None], tmp_path: Path
+) -> None:
+    data, shared = Data((tmp_path / "data", shipped())), tmp_path / "shared"
+    unlocked = on_platform(tmp_path)
+    text = platform.lock_text(unlocked, status=None)
+    assert [line.split()[1].split("_")[0] for line in text.splitlines()] == ["common", "inner", "outer"]
+    (tmp_path / "data/configs/platforms/x.lock").write_text(text)
+    wanted = on_platform(tmp_path, lock="lock: x.lock\n")
+
+    assert [p.what for p in platform.verify(wanted, shared, data)] == [
+        "platform x is not built, or its first build did not end"
+    ]
+    built = platform.build(wanted, shared, lambda event: None, data=data)
+    assert (built.packages, names(shared / "platforms/x/debs")) == (3, ["common", "inner", "outer"])
+    assert platform.verify(wanted, shared, data) == ()
+    next(built.folder.glob("debs/inner*")).write_bytes(b"?")
+    (wrong,) = platform.verify(wanted, shared, data)
+    assert "inner" in wrong.what
+    assert wrong.do == f"dsv32-launch platform build inventories/prod-min.yaml --to {shared}"
+
+    make_deb(repository, "inner", "1:2.0-1", "common (>= 1)")  # the same version, and another file
+    files = {p.name: sha256_of(p) for p in repository.glob("*.deb")}
+    (repository / "Packages").write_text("".join(mirror._stanzas(repository, files)))
+    archive(repository)
+    with pytest.raises(LauncherError) as refused:
+        platform.build(wanted, shared, lambda event: None, data=data)
+    assert [p.what.split()[0].split("_")[0] for p in refused.value.problems] == ["inner"]
