@@ -13,6 +13,7 @@ from launcher.model.inventory import Host
 from launcher.model.problem import InputError, Problem
 from launcher.model.wish import Wanted
 from launcher.resolve.expand import shared_values
+from launcher.resolve.ports import weights_endpoints
 from launcher.resolve.templates import compiled, is_template
 
 MOST_BYTES = 1 << 16
@@ -200,7 +201,9 @@ def peers_of(host: str, wanted: Wanted) -> tuple[tuple[str, str, tuple[int, ...]
     found = []
     for other in inventory.hosts.values():
         if other.name != host and other.address:
-            ports = _ports_of(other.name, deployment) if deployment else ()
+            serving = _ports_of(other.name, deployment) if deployment else ()
+            staging = (e.port for e in weights_endpoints(other, wanted.steps.get(other.name, ())))
+            ports = tuple(sorted({*serving, *staging}))
             found.append((other.name, other.address, ports or (inventory.ssh.port,)))
     return tuple(found)
 
