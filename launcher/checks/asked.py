@@ -140,6 +140,7 @@ def filled_question(check: Check, values: Mapping[str, object]) -> Question:
         environment=filled(ask.environment, check, values),
         package=filled(ask.package, check, values),
         unit=filled(ask.unit, check, values),
+        page=filled(ask.page, check, values),
         disk=filled(ask.disk, check, values),
         shards=filled(ask.shards, check, values),
     )
@@ -186,6 +187,8 @@ def probe_of(question: Question, host: Host, wanted: Wanted) -> Probe | None:
     if question.peers:
         peers = peers_of(host.name, wanted)
         return Probe("reach", (host.interface, peers, PEERS_WITHIN_S)) if peers else None
+    if question.page:
+        return Probe("http", ("GET", question.page, "", (), question.within_s))
     for kind in ("package", "unit", "disk", "shards"):
         if name := getattr(question, kind):
             return Probe(kind, (name,))
