@@ -112,7 +112,8 @@ def changing(
 ) -> Iterator[Work]:
     """The frame of such a command: what happens in it is in the run's journal, and shown once it has ended.
 
-    Hosts of `lock` are this run's meanwhile, reached `over` connections there are already, or anew.
+    Hosts of `lock` are this run's meanwhile, reached `over` connections there are already, or anew. Without
+    any, the command locks what it needs once it knows.
     """
     with Running(wanted.wish, view, flow=flow, why=why) as running:
         interrupt = Interrupt(running.left)

@@ -146,20 +146,19 @@ class Ops:
 
     def sysctl(self, file: str, key: str, value: str | None) -> None:
         kept = [x for x in text_of(file).splitlines() if x.partition("=")[0].strip() != key]
-        if value is None:
-            self.put(file, "\n".join([*kept, ""]).encode()) if kept else forget(file)
-            return
-        self.put(file, "\n".join([*kept, f"{key} = {value}", ""]).encode())
-        if os.access(sysctl_path(key), os.W_OK):
+        lines = kept if value is None else [*kept, f"{key} = {value}"]
+        self.put(file, "\n".join([*lines, ""]).encode())
+        if not lines:
+            forget(file)
+        if value is not None and os.access(sysctl_path(key), os.W_OK):
             with open(sysctl_path(key), "w", encoding="utf-8") as setting:
                 setting.write(value)
 
-    def package(self, names: dict[str, str] | list[str], hold: bool = False, **source: str) -> None:
+    def package(self, names: dict[str, str], hold: bool = False, **source: str) -> None:
         import shutil
         import tempfile
 
-        pinned = names if isinstance(names, dict) else dict.fromkeys(names, "")
-        words = [n + ("=" + v if v else "") for n, v in pinned.items()]
+        words = [n + ("=" + v if v else "") for n, v in names.items()]
         mirror = source.get("from", "")
         os.makedirs(self.root + "/run/dsv32", exist_ok=True)
         lists = tempfile.mkdtemp(prefix="apt-", dir=self.root + "/run/dsv32")
@@ -172,7 +171,7 @@ class Ops:
         finally:
             shutil.rmtree(lists, ignore_errors=True)
         if hold:
-            self.hold(list(pinned))
+            self.hold(list(names))
 
     def hold(self, names: list[str], free: bool = False) -> None:
         self.runner.must(["apt-mark", "unhold" if free else "hold", *names], within_s=QUERY_WITHIN_S)
@@ -181,8 +180,9 @@ class Ops:
         self._apt("--allow-change-held-packages", "autopurge" if needless else "purge", *names)
 
     def _apt(self, *words: str) -> None:
-        told = {"DEBIAN_FRONTEND": "noninteractive"}
-        self.runner.must([*APT.split(), *words], within_s=APT_WITHIN_S, environment=told)
+        # apt refuses on a host that has lost power in the middle of dpkg, until this is done
+        for line in (["dpkg", "--force-confold", "--configure", "-a"], [*APT.split(), *words]):
+            self.runner.must(line, within_s=APT_WITHIN_S, environment={"DEBIAN_FRONTEND": "noninteractive"})
 
     def reboot(self, **_: int) -> None:
         # later, so that this answer still gets there
