@@ -12,6 +12,7 @@ from launcher.model.bench import Gate, Measured, Point, Verdict
 from launcher.model.measurement import Measurement
 from launcher.model.problem import Problem
 
+HIDDEN = "{0.worse_by:.1%} worse, and runs of one side differ by {0.noise:.1%}"
 ADDRESS = re.compile(r"\b\d{1,3}(\.\d{1,3}){3}\b")
 
 
@@ -131,7 +132,11 @@ def _judged(change: Change, allowed: float, lost: str, doubts: Sequence[str]) ->
         return Judged(change, allowed, "CANNOT TELL", doubts[0])
     if change.apart.noise is None:
         return Judged(change, allowed, "CANNOT TELL", "one run a side: how far runs differ is not known")
-    return Judged(change, allowed, "FAIL" if change.apart.word(allowed) == "worse" else "PASS")
+    if change.apart.word(allowed) == "worse":
+        return Judged(change, allowed, "FAIL")
+    if change.apart.worse_by > allowed:
+        return Judged(change, allowed, "CANNOT TELL", HIDDEN.format(change.apart))
+    return Judged(change, allowed, "PASS")
 
 
 def _both(before: Measurement, after: Measurement) -> Iterator[tuple[Point, Measured, Measured]]:

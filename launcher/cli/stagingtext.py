@@ -1,4 +1,4 @@
-"""host_lines, Pace, Together: how far weights are, in words; knows no terminal."""
+"""host_lines, Pace, forecast_line, Together: how far weights are, in words; knows no terminal."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from launcher.cli.statustext import age
 from launcher.cli.words import count
 
 if TYPE_CHECKING:
+    from launcher.flows.forecast import Forecast
     from launcher.flows.staging import HostWeights
     from launcher.model.run import Event
 
@@ -51,6 +52,17 @@ def size(amount: float) -> str:
         if amount >= 1 << power:
             return f"{amount / (1 << power):.1f} {unit}"
     return f"{amount / 1024:.0f} KiB"
+
+
+def forecast_line(told: Forecast | None) -> str:
+    """What is to come, how long that takes, and what it saves; nothing where nothing is known."""
+    if told is None:
+        return ""
+    hosts = count(told.hosts, "host")
+    staging = f"weights: {size(told.missing)} for {hosts}, {size(told.once)} of it read once"
+    took = f"{age(told.once / told.per_s)} at the {size(told.per_s)}/s that these hosts could read just now"
+    later = f"unstaged, each start of all would read {size(told.total)}: {age(told.total / told.per_s)}"
+    return f"{staging}: {took}, if network and disks are as fast; {later}"
 
 
 @dataclass(slots=True)

@@ -143,8 +143,10 @@ def test_killed_source_target_and_controller_end_whole(staging: Staging) -> None
 
 
 def test_flipped_and_cut_shards_are_named_and_only_they_are_mended(staging: Staging) -> None:
-    """A full disk first: it is said before the first byte, and the other hosts have all."""
+    """A forecast, then a full disk: it is said before the first byte, and the other hosts have all."""
     staging.hurry()
+    (told,) = staging.command("plan").lines("plan")
+    assert f"weights: {4 * MIB}.0 MiB for 4 hosts, {MIB}.0 MiB of it read once: " in told["remark"]
     staging.host("h02").fill("/nvme")
     done = staging.command("up", "--yes")
     assert done.code == 1
