@@ -131,6 +131,8 @@ def files(pattern: str, host: int) -> Mapping[str, str]:
             f"/sys/devices/system/node/node{n}/meminfo": f"Node {n} MemTotal:       954704558 kB\n"
             for n in (0, 1)
         }
+    if pattern.endswith(("/vllm/_flashmla_C*", "/deep_gemm/*.so")):
+        return {pattern.replace("python*", "python3.12").replace("*", ".abi3"): ""}
     return {pattern: known[pattern]} if pattern in known else {}
 
 

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from launcher.bench.figures import FIGURES, Apart, Figure, Spread, spread
+from launcher.bench.told import share_text
 from launcher.model.bench import Gate, Measured, Point, Verdict
 from launcher.model.measurement import Measurement
 from launcher.model.problem import Problem
 
+HIDDEN = "{0.worse_by:.1%} worse, and runs of one side differ by {0.noise:.1%}"
 ADDRESS = re.compile(r"\b\d{1,3}(\.\d{1,3}){3}\b")
 
 
@@ -50,6 +52,15 @@ class Judged:
     verdict: Verdict
     why: str = ""
 
+    def __str__(self) -> str:
+        """`concurrency 2: ttft_ms mean 49.62 → 151.10, 204.5 % worse, allowed 10 % and noise 4.0 %`."""
+        change = self.change
+        told = f"{change.point}: {change.figure} {change.before.middle:.2f} → {change.after.middle:.2f}"
+        if self.why:
+            return f"{told}: {self.why}"
+        worse, noise = share_text(change.apart.worse_by), share_text(change.apart.noise)
+        return f"{told}, {worse} worse, allowed {self.allowed:.0%} and noise {noise}"
+
 
 def differences(before: Measurement, after: Measurement) -> tuple[Difference, ...]:
     """What differs between the two, but for the figures."""
@@ -77,10 +88,12 @@ def changes(before: Measurement, after: Measurement) -> tuple[Change, ...]:
 
 
 def gate(before: Measurement, after: Measurement, allowed: Gate) -> tuple[Judged, ...]:
-    """Each figure that counts, at each point of `before`: FAIL where `after` is worse."""
+    """Each figure that counts, at each point of `before`: FAIL where `after` is worse, or requests failed and
+    none did before: figures of those that were answered tell nothing against that."""
     doubtful = {old.point: (*old.doubts, *new.doubts) for _, old, new in _both(before, after)}
+    lost = {old.point: _lost(old, new) for _, old, new in _both(before, after)}
     return tuple(
-        _judged(change, allowed.worse_by[change.figure.name], doubtful[change.point])
+        _judged(change, allowed.worse_by[change.figure.name], lost[change.point], doubtful[change.point])
         for change in changes(before, after)
         if change.figure.of == "mean" and change.figure.name in allowed.worse_by
     )
@@ -105,12 +118,25 @@ def incomparable(before: Measurement, after: Measurement) -> tuple[Problem, ...]
     return tuple(problems)
 
 
-def _judged(change: Change, allowed: float, doubts: Sequence[str]) -> Judged:
+def _lost(before: Measured, after: Measured) -> str:
+    """Requests that failed where none did before, in words; empty: none."""
+    failed = [sum(r.asked - r.completed for r in one.results) for one in (before, after)]
+    asked = sum(r.asked for r in after.results)
+    return f"{failed[1]} of {asked} requests failed, and none before" if failed[1] and not failed[0] else ""
+
+
+def _judged(change: Change, allowed: float, lost: str, doubts: Sequence[str]) -> Judged:
+    if lost:
+        return Judged(change, allowed, "FAIL", lost)
     if doubts:
         return Judged(change, allowed, "CANNOT TELL", doubts[0])
     if change.apart.noise is None:
         return Judged(change, allowed, "CANNOT TELL", "one run a side: how far runs differ is not known")
-    return Judged(change, allowed, "FAIL" if change.apart.word(allowed) == "worse" else "PASS")
+    if change.apart.word(allowed) == "worse":
+        return Judged(change, allowed, "FAIL")
+    if change.apart.worse_by > allowed:
+        return Judged(change, allowed, "CANNOT TELL", HIDDEN.format(change.apart))
+    return Judged(change, allowed, "PASS")
 
 
 def _both(before: Measurement, after: Measurement) -> Iterator[tuple[Point, Measured, Measured]]:

@@ -167,7 +167,7 @@ def _foretold(one: Measurement, made: Foretold, of: str) -> Section:
         "model",
         "ours",
         "difference",
-        "off on published points",
+        "was off by",
         "other conditions",
     )
     rows = tuple(
@@ -177,21 +177,22 @@ def _foretold(one: Measurement, made: Foretold, of: str) -> Section:
             f"{pair.theirs:.2f}",
             "–" if pair.ours is None else f"{pair.ours:.2f}",
             "–" if pair.difference is None else f"{pair.difference:+.1%}",
-            f"{made.off[pair.figure][0]:+.0%} to {made.off[pair.figure][1]:+.0%}"
-            if pair.figure in made.off
-            else "–",
+            _range(made.off.get(pair.figure)),
             "; ".join(made.other) or "none",
         )
         for point, pair in foretold_pairs(one, made)
     )
     told = (
-        "By `predict`, a model that was fitted on a few published points: no measurement, and no yardstick."
+        "By `predict`, a model that was fitted on a few published points: no measurement, and no yardstick. "
+        "Was off by: on published points that it was not fitted on."
     )
     return Section(title, (Word(told),), (Table(heads, rows),))
 
 
 def _range(shares: tuple[float, float] | None) -> str:
-    return "–" if shares is None else f"{shares[0]:+.0%} to {shares[1]:+.0%}"
+    if shares is None:
+        return "–"
+    return " to ".join(dict.fromkeys(f"{share:+.0%}" for share in shares))
 
 
 def _whole(one: Measurement) -> Iterator[Word]:

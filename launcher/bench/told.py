@@ -13,6 +13,11 @@ def verdict_line(measured: Measured, sla: Sla | None) -> str:
     return "CANNOT TELL" if measured.doubts else "no service level to hold it against"
 
 
+def share_text(value: float | None) -> str:
+    """`4.0 %`; a dash for what is not known."""
+    return "–" if value is None else f"{100 * value:.1f} %"
+
+
 def judged_line(judged: Judgement) -> str:
     """`ttft_ms mean 49.62, limit ≤ 1, margin -4861.6% (n = 16)`."""
     limit = judged.name

@@ -127,6 +127,12 @@ def _lines(answer: Mapping[str, str], question: Question) -> str | None:
     return "".join(f"{name} {said}\n" for name, said in answer.items()) or None
 
 
+def _page(answer: Mapping[str, Any], question: Question) -> str:
+    if "error" in answer:
+        return f"error={answer['error']}\n"
+    return f"status={answer['status']}\n{answer['body']}"
+
+
 TEXTS: Mapping[str, Callable[[Any, Question], Text]] = {
     "command": _command,
     "over": _over,
@@ -136,6 +142,7 @@ TEXTS: Mapping[str, Callable[[Any, Question], Text]] = {
     "packages": _packages,
     "package": lambda answer, question: answer["version"],
     "unit": _unit,
+    "http": _page,
     "disk": _disk,
     "shards": _lines,
     "host": _host,

@@ -13,11 +13,13 @@ from launcher.model.inventory import Host
 from launcher.model.problem import InputError, Problem
 from launcher.model.wish import Wanted
 from launcher.resolve.expand import shared_values
+from launcher.resolve.ports import weights_endpoints
 from launcher.resolve.templates import compiled, is_template
 
 MOST_BYTES = 1 << 16
 """Of one file; what a kernel or a driver tells of itself is a few kB."""
-PEERS_WITHIN_S = 1.0
+PEERS_WITHIN_S = 1.5
+"""A kernel asks again after a second: one packet that was lost is no closed port."""
 GROWS_S = 2.0
 GPU = "gpu"
 UP = "dsv32-launch up {{ inventory.path }}"
@@ -138,6 +140,7 @@ def filled_question(check: Check, values: Mapping[str, object]) -> Question:
         environment=filled(ask.environment, check, values),
         package=filled(ask.package, check, values),
         unit=filled(ask.unit, check, values),
+        page=filled(ask.page, check, values),
         disk=filled(ask.disk, check, values),
         shards=filled(ask.shards, check, values),
     )
@@ -184,6 +187,8 @@ def probe_of(question: Question, host: Host, wanted: Wanted) -> Probe | None:
     if question.peers:
         peers = peers_of(host.name, wanted)
         return Probe("reach", (host.interface, peers, PEERS_WITHIN_S)) if peers else None
+    if question.page:
+        return Probe("http", ("GET", question.page, "", (), question.within_s))
     for kind in ("package", "unit", "disk", "shards"):
         if name := getattr(question, kind):
             return Probe(kind, (name,))
@@ -199,7 +204,9 @@ def peers_of(host: str, wanted: Wanted) -> tuple[tuple[str, str, tuple[int, ...]
     found = []
     for other in inventory.hosts.values():
         if other.name != host and other.address:
-            ports = _ports_of(other.name, deployment) if deployment else ()
+            serving = _ports_of(other.name, deployment) if deployment else ()
+            staging = (e.port for e in weights_endpoints(other, wanted.steps.get(other.name, ())))
+            ports = tuple(sorted({*serving, *staging}))
             found.append((other.name, other.address, ports or (inventory.ssh.port,)))
     return tuple(found)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from launcher.bench.against import Change, Difference, Judged
+from launcher.bench.against import Change, Difference
+from launcher.bench.told import share_text
 from launcher.cli.words import columns
 
 if TYPE_CHECKING:
@@ -37,17 +38,7 @@ def verdict_lines(gated: Gated) -> Iterator[str]:
     yield f"gate: {gated.verdict}"
     for judged in gated.judged:
         if judged.verdict != "PASS":
-            yield f"  {judged.verdict:<11}  {judged_line(judged)}"
-
-
-def judged_line(judged: Judged) -> str:
-    """`concurrency 2: ttft_ms mean 49.62 → 151.10, 204.5 % worse, allowed 10 % and noise 4.0 %`."""
-    change = judged.change
-    told = f"{change.point}: {change.figure} {change.before.middle:.2f} → {change.after.middle:.2f}"
-    if judged.why:
-        return f"{told}: {judged.why}"
-    worse = f"{_share(change.apart.worse_by)} worse"
-    return f"{told}, {worse}, allowed {judged.allowed:.0%} and noise {_share(change.apart.noise)}"
+            yield f"  {judged.verdict:<11}  {judged}"
 
 
 def differing(found: Sequence[Difference]) -> Iterator[str]:
@@ -88,11 +79,7 @@ def _rows(found: Sequence[Change]) -> Iterator[tuple[str, ...]]:
             f"{change.before.middle:.2f}",
             f"{change.after.middle:.2f}",
             f"{change.apart.ratio:.3f}",
-            _share(change.apart.worse_by),
-            _share(change.apart.noise),
+            share_text(change.apart.worse_by),
+            share_text(change.apart.noise),
         )
         last = point
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f} %"

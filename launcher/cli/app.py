@@ -33,6 +33,7 @@ from launcher.cli import (
     runbooks,
     scaling,
     stacks,
+    staging,
     tuning,
     upgrading,
 )
@@ -125,4 +126,4 @@ for panel, commands in PANELS.items():
 app.add_typer(runbooks.runbook, name="runbook", rich_help_panel=EVERY_DAY)
 app.add_typer(stacks.stack, name="stack", rich_help_panel=PREPARE)
 app.add_typer(platforms.platform, name="platform", rich_help_panel=PREPARE)
-app.add_typer(files.weights, name="weights", rich_help_panel=PREPARE)
+app.add_typer(staging.weights, name="weights", rich_help_panel=PREPARE)

@@ -82,10 +82,9 @@ def bench(
     """
     from launcher.bench.keep import found_of, point_of
     from launcher.cli.benchtext import found, text
-    from launcher.cli.context import connected, deployment_of, read_wanted
-    from launcher.cli.interrupt import Interrupt
+    from launcher.cli.changing import changing
+    from launcher.cli.context import deployment_of, read_wanted
     from launcher.cli.output import choose
-    from launcher.cli.running import Running
     from launcher.flows import bench as flow
     from launcher.flows.bench_run import Record
     from launcher.flows.drained import respecting
@@ -102,31 +101,29 @@ def bench(
     method = read_method(data)
     wanted = read_wanted(inventory, data_dir)
     deployment_of(wanted)
-    code, searched = Exit.DONE, None
+    searched = None
     measured: list[Measured] = []
-    with Running(wanted.wish, view, flow="bench", why=why) as run:
-        with connected(wanted, run_id=run.id, why=why) as fleet:
-            interrupt = Interrupt(run.left)
-            here = respecting(fleet, wanted)
-            more = {"seed": seed, "repeats": repeat, "salt": run.id, "telemetry": read_telemetry(data)}
-            made = flow.bench_of(here, asked, level, method, target=target or asked.target, **more)
-            fleet.lock([made.target.host])
-            flow.refuse_silent(fleet, made)
-            interrupt.changes_begin()
+    with changing(wanted, view, flow="bench", why=why, lock=(), yes=True) as work:
+        fleet, run = work.fleet, work.running
+        here = respecting(fleet, wanted)
+        more = {"seed": seed, "repeats": repeat, "salt": run.id, "telemetry": read_telemetry(data)}
+        made = flow.bench_of(here, asked, level, method, target=target or asked.target, **more)
+        fleet.lock([made.target.host])
+        flow.refuse_silent(fleet, made)
+        work.interrupt.changes_begin()
 
-            def told(point: Measured) -> None:
-                measured.append(point)
-                keep(run, here, made, measured)
+        def told(point: Measured) -> None:
+            measured.append(point)
+            keep(run, here, made, measured)
 
-            record = Record(run.listen, run.journal.keep, interrupt, told)
-            if axis:
-                start = start_of(axis, asked)
-                searched = flow.search(fleet, made, axis, start=start, record=record)
-                keep(run, here, made, measured, found_of(axis, searched.answer))
-            else:
-                flow.ladder(fleet, made, record)
-        code = exit_of(measured, searched, interrupted=interrupt())
-        run.ended(code, ())
+        record = Record(run.listen, run.journal.keep, work.interrupt, told)
+        if axis:
+            start = start_of(axis, asked)
+            searched = flow.search(fleet, made, axis, start=start, record=record)
+            keep(run, here, made, measured, found_of(axis, searched.answer))
+        else:
+            flow.ladder(fleet, made, record)
+        work.ended(code=exit_of(measured, searched))
     for point in measured if json_lines else ():
         view.result("point", point_of(point, made.target), "")
     kept = str(run.journal.folder / "bench.json") if measured else ""
@@ -135,7 +132,7 @@ def bench(
         view.result("search", searched.answer, found(searched))
     if kept:
         view.say(f"kept: {kept}")
-    raise typer.Exit(code)
+    raise typer.Exit(work.code)
 
 
 def keep(
@@ -229,10 +226,8 @@ def start_of(axis: Axis, workload: Workload) -> float:
     return workload.request_rate or 1.0 if axis == "rate" else float(min(workload.concurrency, default=1))
 
 
-def exit_of(measured: Sequence[Measured], searched: Searched | None, *, interrupted: bool) -> Exit:
+def exit_of(measured: Sequence[Measured], searched: Searched | None) -> Exit:
     """Of a search: whether there is a confirmed value; else the worst verdict of all points."""
-    if interrupted:
-        return Exit.INTERRUPTED
     if searched is None:
         return EXITS[worst(m.verdict for m in measured)]
     answer = searched.answer

@@ -79,11 +79,22 @@ class Work:
 
         return kept
 
-    def ended(self, findings: Sequence[Finding] = (), failed: Sequence[Problem] = ()) -> None:
-        """What was found, and what went wrong beside that: the run's end in its journal, and for people."""
+    def ended(
+        self,
+        findings: Sequence[Finding] = (),
+        failed: Sequence[Problem] = (),
+        *,
+        code: Exit = Exit.DONE,
+        because: Sequence[Problem] = (),
+    ) -> None:
+        """What was found, and what went wrong beside that: the run's end in its journal, and for people.
+
+        `code`, and what it is `because` of: how it ends where nothing went wrong.
+        """
+        wrong = (*failed, *(f.problem for f in findings if f.problem))
         self.findings = tuple(findings)
-        self.problems = (*failed, *(f.problem for f in findings if f.problem))
-        self.code = Exit.HOSTS_FAILED if self.problems else Exit.DONE
+        self.problems = (*wrong, *because)
+        self.code = Exit.HOSTS_FAILED if wrong else code
         if self.interrupt():
             self.code = Exit.INTERRUPTED
 
@@ -101,7 +112,8 @@ def changing(
 ) -> Iterator[Work]:
     """The frame of such a command: what happens in it is in the run's journal, and shown once it has ended.
 
-    Hosts of `lock` are this run's meanwhile, reached `over` connections there are already, or anew.
+    Hosts of `lock` are this run's meanwhile, reached `over` connections there are already, or anew. Without
+    any, the command locks what it needs once it knows.
     """
     with Running(wanted.wish, view, flow=flow, why=why) as running:
         interrupt = Interrupt(running.left)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from launcher.remote.connections import Connections
     from launcher.remote.fleet import Fleet
 
+LOOKING = "looking"
+"""In place of a run's name, for whoever changes nothing."""
+
 
 def inventory_path(given: Path | None, environment: Mapping[str, str], folder: Path) -> Path:
     """The inventory that is meant; InputError where that is not clear."""
@@ -85,14 +88,14 @@ def connected(
     wanted: Wanted,
     *,
     over: Connections | None = None,
-    run_id: str = "looking",
+    run_id: str = LOOKING,
     why: str = "",
     lock: Collection[str] = (),
 ) -> Iterator[Fleet]:
     """The fleet, `over` connections or connected when first asked; LockedError where another run or person
     holds a host of `lock`.
 
-    Without `lock` nothing is changed, and ctrl-C ends it at once.
+    Who only looks, in no run, is ended by ctrl-C at once.
     """
     from launcher.record.person import person
     from launcher.remote.fleet import Fleet
@@ -101,6 +104,6 @@ def connected(
     with nullcontext(own) if over else own as fleet:
         if lock:
             fleet.lock(lock)
-        else:
+        if run_id == LOOKING:
             Interrupt()
         yield fleet

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from launcher.cli.options import DataDir, InventoryOption, JsonLines, Why
-from launcher.model.problem import Exit, InputError, Problem
+from launcher.model.problem import InputError, Problem
 
 if TYPE_CHECKING:
     from launcher.flows.drill_run import Outcome
@@ -61,16 +61,15 @@ def drill(
     chosen = picked(names or (), known, every=every)
     asked = Asked(read_wanted(inventory, data_dir), directory, data_dir, why, per_second, request_within_s)
     outcomes: list[Outcome] = []
-    with stage_of(asked, view) as (stage, running):
+    with stage_of(asked, view) as (stage, work):
         for case in cases_of(stage, chosen, named=not every):
             view.say(f"\n{case.title}: {case.drill.title}")
-            outcomes.append(one(stage, case, asked, running))
+            outcomes.append(one(stage, case, asked, work.running))
             view.result("outcome", outcome_document(outcomes[-1]), outcome_line(outcomes[-1]))
         failed = [o for o in outcomes if not o.passed]
-        code = Exit.HOSTS_FAILED if failed else Exit.DONE
-        running.ended(code, tuple(Problem(text, o.case.title) for o in failed for text in o.problems))
+        work.ended(failed=[Problem(text, o.case.title) for o in failed for text in o.problems])
     view.result("drills", {"passed": len(outcomes) - len(failed), "failed": len(failed)}, table(outcomes))
-    raise typer.Exit(code)
+    raise typer.Exit(work.code)
 
 
 def picked(names: Sequence[str], known: Mapping[str, Drill], *, every: bool) -> Sequence[tuple[Drill, str]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from launcher.cli.changing import Work, changing
 from launcher.cli.context import deployment_of
 from launcher.cli.interrupt import stop_on_signal
 from launcher.cli.output import View
@@ -24,8 +24,6 @@ from launcher.load.drills import read_stand_ins
 from launcher.model.drill import Drill
 from launcher.model.problem import InputError, Problem
 from launcher.model.wish import Wanted
-from launcher.record import person
-from launcher.remote.fleet import Fleet
 from launcher.sandbox import Sandbox, lock
 
 # guards forget a try when an epoch has been ready for `settled_s` of the layout
@@ -46,7 +44,7 @@ class Asked:
 
 
 @contextlib.contextmanager
-def stage_of(asked: Asked, view: View) -> Iterator[tuple[Stage, Running]]:
+def stage_of(asked: Asked, view: View) -> Iterator[tuple[Stage, Work]]:
     """The hosts, proven to be a sandbox's, without faults of an earlier drill; one run of drills at a time.
     InputError where they are none."""
     wanted, deployment, sandbox = asked.wanted, deployment_of(asked.wanted), Sandbox(asked.directory)
@@ -56,23 +54,21 @@ def stage_of(asked: Asked, view: View) -> Iterator[tuple[Stage, Running]]:
         raise InputError(Problem(what, inventory.path, do="have a router, and leave out `front:`"))
     stand_ins = read_stand_ins(Data(roots_of(asked.data_dir)))
     ground = flow.Ground(flow.by_address(inventory.hosts, sandbox), stand_ins)
-    stop_on_signal()
-    with contextlib.ExitStack() as stack:
-        running = stack.enter_context(Running(wanted.wish, view, flow=flow.FLOW, why=asked.why))
-        wait = partial(view.say, "waiting for another run of drills")
-        stack.enter_context(lock.held(asked.directory / "drill.lock", wait=wait))
+    wait = partial(view.say, "waiting for another run of drills")
+    with (
+        changing(wanted, view, flow=flow.FLOW, why=asked.why, lock=(), yes=True) as work,
+        lock.held(asked.directory / "drill.lock", wait=wait),
+    ):
+        stop_on_signal()  # what is broken here is mended on the way out
         flow.mend(ground)
-        fleet = Fleet(wanted.wish, runs_as=person(os.environ), run_id=running.id, why=asked.why)
-        stack.enter_context(fleet)
-        flow.prove(fleet, inventory.hosts, ground, sandbox)
-        book = Book(asked, running)
+        flow.prove(work.fleet, inventory.hosts, ground, sandbox)
+        book = Book(asked, work.running)
         if book.begun.exists():  # it was killed, and guards may have given up on what it had broken
             book.repair()
-        stage = Stage(
-            fleet, wanted, deployment, ground, running.listen, status_text, book.run, asked.data_dir
-        )
+        listen = work.running.listen
+        stage = Stage(work.fleet, wanted, deployment, ground, listen, status_text, book.run, asked.data_dir)
         try:
-            yield stage, running
+            yield stage, work
         finally:
             flow.mend(ground)
 

@@ -1,4 +1,4 @@
-"""The commands that work on files: lint, weights."""
+"""The command that works on files: lint."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from launcher.cli.output import View
     from launcher.flows.lint import Report
     from launcher.model.rule import Rule
-
-weights = typer.Typer(help="The manifest by which hosts copy and verify a model.", no_args_is_help=True)
 
 
 class Format(str, Enum):
@@ -112,24 +110,3 @@ def show_report(view: View, report: Report, subject: str) -> None:
         view.say(line)
     told = {"subject": subject, "problems": len(report.problems), "findings": len(report.findings)}
     view.result("lint", {**told, "exit": report.exit_code.value}, summary(report, subject))
-
-
-@weights.command()
-def manifest(
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="The model's folder: config.json, shards, tokenizer.")
-    ],
-    json_lines: JsonLines = False,
-) -> None:
-    """Read every file of a model folder and write manifest.json into it."""
-    from launcher.cli.output import choose
-    from launcher.flows.weights import write_manifest
-
-    view = choose(json_lines=json_lines)
-    written = write_manifest(folder, view.event)
-    size_gib = written.size_bytes / 2**30
-    view.result(
-        "manifest",
-        written,
-        f"{written.path}: {written.files} files, {size_gib:.1f} GiB, revision {written.revision[:12]}",
-    )

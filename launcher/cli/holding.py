@@ -30,9 +30,9 @@ def lock(
 
     Again by the same person, it is renewed. A run that is under way comes to its end.
     """
-    from launcher.cli.context import connected, read_wanted
+    from launcher.cli.changing import changing
+    from launcher.cli.context import read_wanted
     from launcher.cli.output import choose
-    from launcher.cli.running import Running
     from launcher.flows import hold as flow
     from launcher.model.hold import Hold
     from launcher.record import person
@@ -44,14 +44,10 @@ def lock(
     hold = Hold(person(os.environ), socket.gethostname(), stamp(now_s), why.strip(), until)
     view = choose(json_lines=json_lines)
     wanted = read_wanted(inventory, data_dir)
-    with Running(wanted.wish, view, flow="lock", why=why) as run:
-        with connected(wanted, run_id=run.id, why=why) as fleet:
-            problems = flow.hold(fleet, wanted.wish.inventory.hosts, hold, run.listen)
-        code = Exit.HOSTS_FAILED if problems else Exit.DONE
-        run.ended(code, problems)
-    view.problems(problems)
+    with changing(wanted, view, flow="lock", why=why, lock=(), yes=True) as work:
+        work.ended(failed=flow.hold(work.fleet, wanted.wish.inventory.hosts, hold, work.running.listen))
     view.result("hold", hold, f"{wanted.wish.inventory.cluster}: {hold}")
-    raise typer.Exit(code)
+    raise typer.Exit(work.code)
 
 
 def unlock(
@@ -62,9 +58,9 @@ def unlock(
     json_lines: JsonLines = False,
 ) -> None:
     """Give up what `lock` holds."""
-    from launcher.cli.context import connected, read_wanted
+    from launcher.cli.changing import changing
+    from launcher.cli.context import read_wanted
     from launcher.cli.output import choose
-    from launcher.cli.running import Running
     from launcher.flows import hold as flow
     from launcher.record import person
 
@@ -73,15 +69,13 @@ def unlock(
     view = choose(json_lines=json_lines)
     wanted = read_wanted(inventory, data_dir)
     hosts, who = wanted.wish.inventory.hosts, person(os.environ)
-    with Running(wanted.wish, view, flow="unlock", why=why) as run:
-        with connected(wanted, run_id=run.id, why=why) as fleet:
-            holds, problems = flow.give_up(fleet, hosts, who, stamp(time.time()), run.listen, force=force)
-        code = Exit.HOSTS_FAILED if problems else Exit.DONE
-        run.ended(code, problems)
-    view.problems(problems)
+    with changing(wanted, view, flow="unlock", why=why, lock=(), yes=True) as work:
+        now, listen = stamp(time.time()), work.running.listen
+        holds, problems = flow.give_up(work.fleet, hosts, who, now, listen, force=force)
+        work.ended(failed=problems)
     told = "\n".join(f"no longer {hold}" for hold in holds) or "nobody held it"
     view.result("unlock", {"holds": holds}, told)
-    raise typer.Exit(code)
+    raise typer.Exit(work.code)
 
 
 def audit(

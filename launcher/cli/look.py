@@ -12,6 +12,7 @@ import typer
 
 from launcher.cli.options import (
     DataDir,
+    Every,
     InventoryArgument,
     InventoryOption,
     JsonLines,
@@ -30,9 +31,7 @@ def status(
         bool,
         typer.Option("--watch", "-w", help="Look again every few seconds, and count tokens in between."),
     ] = False,
-    every_s: Annotated[
-        float, typer.Option("--every", metavar="S", min=0.1, max=3600, help="Seconds between two looks.")
-    ] = 5.0,
+    every_s: Every = 5.0,
     data_dir: DataDir = None,
     json_lines: JsonLines = False,
 ) -> None:

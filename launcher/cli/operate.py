@@ -15,6 +15,7 @@ from launcher.model.problem import Exit, InputError, Problem
 
 if TYPE_CHECKING:
     from launcher.cli.output import View
+    from launcher.execute.hands import Hands
     from launcher.flows.targets import Limit as Limited
     from launcher.model.plan import Plan
     from launcher.model.wish import Wanted
@@ -37,7 +38,7 @@ def plan(
     """Show what `up` would change, and why. Changes nothing; exit 3 if there is anything to change."""
     from launcher.cli.context import connected, reached, read_wanted
 
-    refused = ""
+    refused, coming = "", ""
     asked_nobody = nullcontext((read_wanted(inventory, data_dir, secrets=False), None)) if offline else None
     with asked_nobody or reached(inventory, data_dir, ahead=not limit) as (wanted, connections):
         from launcher.cli.output import choose
@@ -56,8 +57,9 @@ def plan(
                 planned = flow.plan(fleet, here)
                 if planned:
                     refused = refused_remark(red_hosts(fleet, wanted, planned, data_dir))
+                    coming = forecast_of(fleet, here, planned)
     remark = remark_of(wanted, data_dir) if planned else ""
-    told = remarks(remark, refused, drained_lines(here), unfinished_line(planned))
+    told = remarks(remark, coming, refused, drained_lines(here), unfinished_line(planned))
     view.plan(planned, title=title(wanted), remark=told)
     if offline:
         view.offline(here)
@@ -114,7 +116,8 @@ def up(
 
             def approve(planned: Plan) -> bool:
                 remark = remark_of(wanted, data_dir) if planned else ""
-                told = remarks(remark, drained_lines(wanted), unfinished_line(planned))
+                coming = forecast_of(work.fleet, wanted, planned)
+                told = remarks(remark, coming, drained_lines(wanted), unfinished_line(planned))
                 view.plan(planned, title=title(wanted), remark=told)
                 if saved_plan is not None:
                     refuse_if_moved(saved_plan, planned, path=str(saved))
@@ -186,6 +189,16 @@ def remark_of(wanted: Wanted, data_dir: Path | None) -> str:
     from launcher.flows.lint import judged
 
     return warning_line(judged(wanted, data_dir=data_dir), wanted.wish.inventory.path)
+
+
+def forecast_of(fleet: Hands, wanted: Wanted, planned: Plan) -> str:
+    """How long the weights take that are to come. Asked where some are: it costs each host two requests."""
+    if not planned.stage("weights"):
+        return ""
+    from launcher.cli.stagingtext import forecast_line
+    from launcher.flows.forecast import forecast
+
+    return forecast_line(forecast(fleet, wanted, planned))
 
 
 def drained_lines(wanted: Wanted) -> str:

@@ -32,6 +32,9 @@ DataDir: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+Every: TypeAlias = Annotated[
+    float, typer.Option("--every", metavar="S", min=0.1, max=3600, help="Seconds between two looks.")
+]
 Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Why: TypeAlias = Annotated[
     str,

@@ -26,15 +26,17 @@ def remove(
     """
     from launcher.cli.changing import changing
     from launcher.cli.context import read_wanted
-    from launcher.cli.operate import approval_possible, limit_of, title
+    from launcher.cli.operate import approval_possible, title
     from launcher.cli.output import choose
     from launcher.flows import remove as flow
     from launcher.flows.plan import limited
+    from launcher.flows.targets import limit_to
 
     view = choose(json_lines=json_lines)
     wanted = read_wanted(inventory, data_dir)
     meant = flow.chosen(wanted, roles)
-    here = limited(wanted, limit_of(wanted, limit, view).hosts)
+    named = limit_to(limit.split(","), wanted.steps, wanted.deployment)
+    here = limited(wanted, flow.hosts_of(named))
     approval_possible(yes=yes)
     with changing(wanted, view, flow="remove", why=why, lock=here.steps, yes=yes) as work:
         planned = flow.plan_removal(work.fleet, here, meant)

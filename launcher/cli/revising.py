@@ -121,8 +121,9 @@ def target(entries: Sequence[Entry], own: str) -> Entry:
 
 
 def entry_line(entry: Entry, *, runs: bool) -> str:
-    """Which, when, who by what, how it ended, with which software, why."""
+    """Which, when, who by what, how it ended, with which software, why; what a gate found."""
     software = f"vLLM {entry.version}, stack {entry.stack}" if entry.version else f"stack {entry.stack}"
     by = f"{entry.who:<10} {entry.flow:<9} {entry.result:<7}"
     why = f"  ({entry.why})" if entry.why else ""
-    return f"{'*' if runs else ' '} {entry.revision}  {entry.when}  {by} {software}{why}"
+    fault = f"  gate: {entry.fault}" if entry.fault else ""
+    return f"{'*' if runs else ' '} {entry.revision}  {entry.when}  {by} {software}{why}{fault}"

@@ -102,11 +102,11 @@ def run(
     Given again within the hour, it goes on with the step that it had stopped at. What is done by hand is
     asked for; without a terminal, say so by --done.
     """
+    from launcher.cli.changing import changing
     from launcher.cli.context import read_wanted
     from launcher.cli.operate import approval_possible, asked
     from launcher.cli.output import choose
     from launcher.cli.runbookrun import Doing, do_all, refuse_missing
-    from launcher.cli.running import Running
     from launcher.flows import runbook as flow
     from launcher.record import runs_folder
 
@@ -123,13 +123,14 @@ def run(
     view.say(f"{book.id}: {book.title}\n  danger {flow.danger_of(book, scope)}")
     if not yes and not asked(f"{len(planned)} steps. Begin?"):
         raise typer.Exit(Exit.DONE)
-    with Running(wanted.wish, view, flow=flow.FLOW, why=why or f"runbook {name}") as running:
+    why = why or f"runbook {name}"
+    with changing(wanted, view, flow=flow.FLOW, why=why, lock=(), yes=yes) as work:
         doing = Doing(
             book=book,
             books=books,
             scope=scope,
             wanted=wanted,
-            running=running,
+            running=work.running,
             view=view,
             planned=planned,
             data_dir=data_dir,
@@ -139,9 +140,8 @@ def run(
             json_lines=json_lines,
         )
         code, problems = do_all(doing, before)
-        running.ended(code, problems)
-    view.problems(problems)
-    raise typer.Exit(code)
+        work.ended(code=code, because=problems)
+    raise typer.Exit(work.code)
 
 
 def read_books(data_dir: Path | None) -> Mapping[str, Runbook]:

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from launcher.cli.plantext import Section, offline_lines, sections, summary
+from launcher.cli.stagingtext import Together
 from launcher.cli.statustext import entrance_lines, guard_lines, live_lines, notes, process_rows, verdict
 from launcher.cli.words import problem_lines
 from launcher.model.finding import Finding, Severity
@@ -50,11 +51,14 @@ class TextView:
         self._verbose = verbose
         self._began_s = time.monotonic()
         self._told_s: dict[tuple[str, str], float] = {}
+        self._together = Together()
         self._out = Console(highlight=False, width=width())
         self._err = Console(stderr=True, highlight=False, soft_wrap=True)
 
     def event(self, event: Event) -> None:
         """One line: when, where, what."""
+        if event.kind == "job" and (line := self._together.heard(event)):
+            self.event(Event("job", line, subject="weights of all"))
         if (event.kind in QUIET and not self._verbose) or self._too_soon(event):
             return
         where = " ".join(w for w in (event.host, event.subject) if w)

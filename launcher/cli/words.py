@@ -10,8 +10,8 @@ from launcher.model.problem import Problem
 
 EXIT_CODES = (
     "exit codes: 0 done or nothing to do · 1 hosts failed · 2 input wrong, errors (lint) · "
-    "3 changes (plan), warnings (lint, check), cannot tell (bench) · 4 locked · 5 SLA missed · "
-    "6 plan stale or surprise · 130 interrupted"
+    "3 changes (plan), warnings (lint, check), cannot tell (bench, gate) · 4 locked · "
+    "5 SLA missed, or worse than its baseline · 6 plan stale or surprise · 130 interrupted"
 )
 
 

@@ -10,6 +10,7 @@ from launcher.explain.known import Known
 from launcher.explain.rules import rule_facts
 from launcher.model.deployment import SLOTS, Deployment, Endpoint, EndpointName, Front, Process, RouterProcess
 from launcher.model.profile import Engine, Placed
+from launcher.resolve.ports import weights_endpoints
 
 MEANS: Mapping[EndpointName, str] = {
     "api": "vLLM's HTTP API, with /health and /metrics",
@@ -21,6 +22,7 @@ MEANS: Mapping[EndpointName, str] = {
     "router-metrics": "the router's metrics",
     "front": "the address that users get",
     "front-metrics": "HAProxy's metrics",
+    "weights": "hosts hand each other blocks of the model here, while `up` brings it; nothing listens else",
 }
 FIELDS: Mapping[EndpointName, str] = {
     "api": "api_port",
@@ -66,6 +68,7 @@ def listeners(deployment: Deployment) -> Iterator[Listener]:
 def port_facts(port: int, known: Known) -> Iterator[Fact]:
     """All that listens on that port of any host."""
     deployment = known.wanted.deployment
+    yield from weights_facts(port, known)
     found = [one for one in listeners(deployment) if _has(one.endpoint, port)] if deployment else []
     if not deployment or not found:
         return
@@ -75,6 +78,18 @@ def port_facts(port: int, known: Known) -> Iterator[Fact]:
     yield from together(Fact("peer", o.endpoint.name, peers(o, deployment), (o.name,)) for o in found)
     names = {name for o in found for name in said_by(o)}
     yield from rule_facts((*names, "port_clash"), known)
+
+
+def weights_facts(port: int, known: Known) -> Iterator[Fact]:
+    """Where weights are staged by that port."""
+    hosts = known.wanted.wish.inventory.hosts.values()
+    staged = [e for h in hosts for e in weights_endpoints(h, known.wanted.steps.get(h.name, ()))]
+    found = [e for e in staged if e.port == port]
+    for e in found:
+        yield Fact("port", e.name, f"{e.address}:{port}", (f"weights on {e.host}",), e.source)
+    if found:
+        yield Fact("does", "weights", MEANS["weights"])
+        yield Fact("peer", "weights", f"the jobs of {', '.join(e.host for e in found)}, with the run's key")
 
 
 def port_fact(one: Listener, known: Known, port: int | None = None) -> Fact:

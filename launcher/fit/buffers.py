@@ -57,6 +57,10 @@ def _sparse_lines(a: Architecture, shape: Shape) -> Iterator[Line]:
     size = WORKSPACE_FACTOR * shape.max_model_len * row
     text = f"{WORKSPACE_FACTOR} × {shape.max_model_len:,} tokens × {row} B; the indexer's shares it"
     yield _line("sparse workspace", size, text, "vLLM flashmla_sparse.py, indexer.py")
+    if shape.kv_dtype.startswith("fp8"):
+        heads = a.heads / shape.tensor_parallel
+        text = f"{shape.batched_tokens} tokens × {heads:g} heads × {row} B, beside the workspace"
+        yield _line("queries of FP8 KV", shape.batched_tokens * heads * row, text, "vLLM flashmla_sparse.py")
 
 
 def runtime_lines(architecture: Architecture, shape: Shape, overheads: Overheads) -> Iterator[Line]:

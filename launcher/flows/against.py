@@ -63,15 +63,22 @@ def gated(before: Measurement, after: Measurement, allowed: Gate) -> Gated:
     return Gated(before, after, differences(before, after), gate(before, after, allowed))
 
 
-def baseline_of(environment: Mapping[str, str], measurement: Measurement) -> Measurement:
-    """The baseline of its load and topology. InputError where nobody has kept one."""
+def kept_baseline(environment: Mapping[str, str], measurement: Measurement) -> Measurement | None:
+    """The baseline of its load and topology; None where nobody has kept one."""
     path = baseline_path(baselines_folder(environment), measurement)
-    if not path.exists():
+    return read_measurement(path) if path.exists() else None
+
+
+def baseline_of(environment: Mapping[str, str], measurement: Measurement) -> Measurement:
+    """The same. InputError where nobody has kept one."""
+    found = kept_baseline(environment, measurement)
+    if found is None:
+        path = baseline_path(baselines_folder(environment), measurement)
         what = f"there is no baseline of {measurement.workload.name} for this topology"
         why = "; ".join(f"{k}: {v}" for k, v in measurement.topology.items())
         do = f"keep one that is good: dsv32-launch gate {measurement.run} --store"
         raise InputError(Problem(what, str(path), why, do))
-    return read_measurement(path)
+    return found
 
 
 def keep_as_baseline(environment: Mapping[str, str], measurement: Measurement) -> tuple[Path, bool]:

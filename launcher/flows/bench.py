@@ -10,7 +10,7 @@ from launcher.bench.target import target_of
 from launcher.bench.verdict import judge, long_enough
 from launcher.bench.workload import at, points_of
 from launcher.execute.hands import Hands
-from launcher.flows.bench_run import Bench, Record, run, seeds_of, taken
+from launcher.flows.bench_run import Bench, Record, run, taken
 from launcher.health.hands import look_within_s
 from launcher.model.bench import Axis, Measured, Method, Point, Result
 from launcher.model.facts import Probe, Unknown
@@ -74,10 +74,9 @@ def measure(fleet: Hands, bench: Bench, point: Point, record: Record) -> Measure
     Until all of them are told, each can be picked up by whoever asks for the same point.
     """
     results: list[Result] = []
-    for seed in seeds_of(fleet, bench, point):
+    for seed in range(bench.seed, bench.seed + bench.repeats):
         if not (results and record.interrupted()):
             results.append(run(fleet, bench, point, seed, record))
-    results.sort(key=lambda result: result.seed)
     measured = judge(
         bench.workload, bench.sla, bench.method, target=bench.target, point=point, results=results
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +41,7 @@ RUNNING = ("systemctl", "list-units", "--plain", "--no-legend", "--state=running
 OTHERS = Probe("command", (RUNNING, 20))
 """Benchmarks that run on a host, one a line."""
 GRACE_S = 60
+AGAIN_EVERY_S = 3.0
 SHARED = ("queued", "prompt_tokens", "generation_tokens")
 """Counters that tell how the work was shared out among ranks."""
 
@@ -126,6 +128,7 @@ def run(fleet: Hands, bench: Bench, point: Point, seed: int, record: Record) -> 
     """
     host, name, subject = bench.target.host, bench.job(point, seed), f"{point}, seed {seed}"
     listener = record.listener
+    _alone(fleet, bench, name, record, subject=subject)
     state = _state(fleet, bench, name)
     listener(Event("phase", SAID.get(state, f"measuring {bench.target.name}"), host, subject))
     begin = (*files(bench, point, seed), _job(bench, name))
@@ -205,27 +208,33 @@ def _job(bench: Bench, name: str) -> Op:
     return Op("job", {"name": name, "words": line, "environment": environment, "within_s": within_s})
 
 
-def seeds_of(fleet: Hands, bench: Bench, point: Point) -> tuple[int, ...]:
-    """Of the runs at a point, one that is under way already first.
+def _alone(fleet: Hands, bench: Bench, name: str, record: Record, *, subject: str) -> None:
+    """Waits until no other benchmark runs on the client's host: the two would measure each other.
 
-    LockedError where another benchmark is: the two would measure each other.
+    Whoever began it is gone, for the host's lock is ours; its result stays there for the call that it is of.
+    LockedError where the user does not wait.
     """
-    host, seeds = bench.target.host, range(bench.seed, bench.seed + bench.repeats)
-    units = {f"dsv32-job-{bench.job(point, seed)}.service": seed for seed in seeds}
+    host, own = bench.target.host, f"dsv32-job-{name}.service"
+    said = ""
+    while other := next((unit for unit in _running(fleet, host) if unit != own), ""):
+        if record.interrupted():
+            what = "another benchmark is running, and the two would measure each other"
+            do = f"wait for it, or end it: ssh {host} systemctl stop {other}"
+            raise LockedError(Problem(what, f"{host}, unit {other}", "whoever began it is gone", do))
+        if other != said:
+            text = (
+                f"waiting for a benchmark that nobody attends; to end it: ssh {host} systemctl stop {other}"
+            )
+            record.listener(Event("phase", text, host, subject))
+            said = other
+        time.sleep(AGAIN_EVERY_S)
+
+
+def _running(fleet: Hands, host: str) -> list[str]:
+    """Units of benchmarks."""
     told = _asked(fleet, host, (OTHERS,))[OTHERS]
     listed = "" if isinstance(told, Unknown) else told["stdout"]
-    running = [line.split()[0] for line in listed.splitlines() if line.strip()]
-    for other in (u for u in running if u not in units):
-        raise LockedError(
-            Problem(
-                "another benchmark is running, and the two would measure each other",
-                f"{host}, unit {other}",
-                "whoever began it is gone; its result waits there for the same command",
-                f"wait for it, or end it: ssh {host} systemctl stop {other}",
-            )
-        )
-    first = [units[u] for u in running]
-    return (*first, *(seed for seed in seeds if seed not in first))
+    return [line.split()[0] for line in listed.splitlines() if line.strip()]
 
 
 def _state(fleet: Hands, bench: Bench, name: str) -> str:

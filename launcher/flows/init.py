@@ -99,6 +99,7 @@ def _head(start: Start, shape: Shape) -> Iterator[str]:
     yield f"hardware: {shape.hardware} # the host type: configs/hardware/"
     yield f"model: {shape.model} # configs/models/"
     yield f"layout: {shape.layout} # parallelism, ports, flags: configs/layouts/; without it nothing serves"
+    yield "# platform: ubuntu-24.04 # for bare hosts, kernel, driver and RDMA with it: configs/platforms/"
     yield ""
     yield "# Hosts whose key is not known yet are refused: connect once by hand, or name a file of keys."
     yield "ssh:"

@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 TYPE_CHECKING = False
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 AGAIN_S = 0.3
 """Until a peer that is not heard yet is tried again."""
-MOST_CHARACTERS = 16000
+MOST_BYTES = 16000
 """The last of what a leg printed: figures come at the end."""
 
 
@@ -48,31 +49,27 @@ def measure(leg: dict[str, Any], within_s: float) -> dict[str, Any]:
         status, text = run(leg["words"], left_s)
         ended = status in (None, 0) or not leg["again"]
         if ended or time.monotonic() - begun + AGAIN_S > within_s:
-            return {"exit": status, "text": text[-MOST_CHARACTERS:], "seconds": time.monotonic() - begun}
+            return {"exit": status, "text": text, "seconds": time.monotonic() - begun}
         time.sleep(AGAIN_S)
 
 
 def run(words: list[str], within_s: float) -> tuple[int | None, str]:
-    """Exit status and output, both kinds. With its children it is stopped when its time is over."""
-    try:
-        process = subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            universal_newlines=True,
-            errors="replace",
-            start_new_session=True,
-        )
-    except OSError as error:
-        return 127, str(error)
-    try:
-        text, _ = process.communicate(timeout=max(within_s, 0.1))
-        return process.returncode, text
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        text, _ = process.communicate()
-        return None, text
+    """Exit status and the end of its output, both kinds. When its time is over its session is killed."""
+    with tempfile.TemporaryFile() as said:  # of a pipe, a child in another session would keep the other end
+        try:
+            process = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, start_new_session=True
+            )
+        except OSError as error:
+            return 127, str(error)
+        status: int | None = None
+        try:
+            status = process.wait(timeout=max(within_s, 0.1))
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        said.seek(max(0, said.seek(0, os.SEEK_END) - MOST_BYTES))
+        return status, said.read().decode("utf-8", "replace")
 
 
 def progress(text: str, done: int, total: int) -> None:

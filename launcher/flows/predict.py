@@ -94,7 +94,9 @@ def _row(wanted: Wanted, pools: Mapping[EnginePool, PoolShape], speed: Performan
     return Row(
         load,
         made,
-        prefill.token_cost(service.prefill.group, architecture, speed) if service.prefill else (),
+        prefill.token_cost(service.prefill.group, architecture, speed, prompt=load.input_tokens)
+        if service.prefill
+        else (),
         decode.step(
             service.decode.group,
             architecture,

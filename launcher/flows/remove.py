@@ -11,7 +11,7 @@ from launcher.execute.hosts import by_host
 from launcher.execute.observe import observe
 from launcher.execute.planner import bind
 from launcher.flows.run import Run
-from launcher.flows.targets import all_units, unknown
+from launcher.flows.targets import FRONT_ADDRESS, WATCH, Limit, all_units, unknown
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.plan import Action, Change, Draft, Plan
 from launcher.model.problem import InputError, PlanRefusedError, Problem
@@ -25,8 +25,9 @@ def chosen(wanted: Wanted, names: Iterable[str]) -> frozenset[str]:
     """The roles that `names` mean; `all` means all. InputError where another one needs one of them."""
     roles = {role.name: role for role in wanted.wish.roles}
     meant = frozenset(roles if "all" in names else names)
-    if wrong := [unknown(name, "role", sorted([*roles, "all"])) for name in sorted(meant - set(roles))]:
-        raise InputError(*wrong)
+    if wrong := sorted(meant - set(roles)):
+        do = "name roles of its stack or platform"
+        raise InputError(*(replace(unknown(name, "role", sorted([*roles, "all"])), do=do) for name in wrong))
     problems = []
     for role in roles.values():
         if role.name not in meant and (needed := sorted(meant & set(role.needs))):
@@ -36,6 +37,11 @@ def chosen(wanted: Wanted, names: Iterable[str]) -> frozenset[str]:
     if problems:
         raise InputError(*problems)
     return meant
+
+
+def hosts_of(limit: Limit) -> frozenset[str]:
+    """Those that were named, themselves or as an instance; not the others of an instance that spans one."""
+    return limit.hosts - set(limit.added)
 
 
 def plan_removal(fleet: Hands, here: Wanted, roles: Collection[str]) -> Plan:
@@ -116,8 +122,9 @@ def _serving(here: Wanted, answers: Iterable[Facts]) -> Iterator[Problem]:
     """Units that serve on these hosts: nobody takes away a driver, or an environment, under them."""
     facts = {its.host: its for its in answers}
     units = all_units(here.deployment) if here.deployment else ()
+    keeps = (WATCH, FRONT_ADDRESS)  # as guards do: they go with their roles, and `down` leaves them
     for one in units:
-        if one.host not in facts or one.guards:
+        if one.host not in facts or one.guards or one.owner in keeps:
             continue
         have = facts[one.host].get(Probe("unit", (one.name,)), Unknown("not asked"))
         if not isinstance(have, Unknown) and unit.runs(have):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from launcher.execute.hands import Hands
@@ -34,7 +35,7 @@ from launcher.resolve.revision import revision_of
 
 WITHIN_S = 30.0
 WHY_LENGTH = 100
-"""Characters of a reason that are remembered: an entry stays short enough for `LAST`."""
+"""Characters of a reason, and of a fault, that are remembered: an entry stays short enough for `LAST`."""
 PIECE = 45_000
 """Bytes of an archive in one answer: as base64 less than what an agent keeps of a program's output."""
 OURS = {"mode": "0600", "owner": "root", "group": "root"}
@@ -45,33 +46,46 @@ class Note:
     """How a run ends, for whoever remembers it."""
 
     result: Result = "failed"
+    fault: str = ""
+    write: Callable[[Note], None] = lambda _: None
+    """So that hosts know it at once."""
+
+    def bad(self, fault: str) -> None:
+        """A gate has found a fault, and what was before is brought back."""
+        self.fault = fault[:WHY_LENGTH]
+        self.write(replace(self, result="begun"))
 
 
 @contextmanager
 def remembered(
-    fleet: Hands, wanted: Wanted, planned: Plan, run: Run, *, whole: bool = True
+    fleet: Hands, wanted: Wanted, planned: Plan, run: Run, *, whole: bool = True, fault: str = ""
 ) -> Iterator[Note]:
     """Hosts of the plan that were reached note that this run begins, and at its end what the note says then.
 
     Nothing is written where nothing changes and hosts know this revision for good. `whole`: it is all that is
-    wanted, not only some hosts of it.
+    wanted, not only some hosts of it; `fault`: an earlier run has found it, and this one goes back.
     """
-    note, revision = Note(), revision_of(wanted)
-    last = planned.remembered
-    if not planned and (
-        not whole or all(e and (e.revision, e.result) == (revision, "good") for e in last.values())
-    ):
-        yield note
-        return
-    archive = pack(wanted.wish.files)
+    revision, last = revision_of(wanted), planned.remembered
+    archive = cache(lambda: pack(wanted.wish.files))
     entry = begun(wanted, revision, run)
-    write(fleet, last, entry, archive, run)
+
+    def written(note: Note) -> None:
+        write(fleet, last, replace(entry, result=note.result, fault=note.fault), archive(), run)
+
+    note = Note(fault=fault, write=written)
+    known = all(e and (e.revision, e.result) == (revision, "good") for e in last.values())
+    quiet = not planned and (known or not whole)
+    if not quiet:
+        written(replace(note, result="begun"))
     try:
         yield note
     except LauncherError:
-        write(fleet, last, replace(entry, result="failed"), archive, run)
+        note.result = "failed"
+        if not quiet:
+            written(note)
         raise
-    write(fleet, last, replace(entry, result=note.result), archive, run)
+    if not quiet or note.fault:
+        written(note)
 
 
 def begun(wanted: Wanted, revision: str, run: Run) -> Entry:

@@ -50,18 +50,11 @@ def rollout(
     moves, else one half of the service after the other. What fails before users reach anything new is brought
     back to `before`. PlanRefusedError where too few would serve meanwhile, unless the manner allows it.
     """
-    wanted = respecting(fleet, after)
-    planned = plan(fleet, wanted)
-    if planned.unreached:
-        raise PlanRefusedError(*planned.unreached.values())
-    if needs := halting(wanted, planned):
-        raise PlanRefusedError(*(_halts(host, changes) for host, changes in needs.items()))
-    way = way_of(fleet, before, wanted, planned, below_minimum=manner.below_minimum)
-    move = _Move(fleet, before, wanted, planned, manner, run, way)
-    if not approve(replace(planned, order=tuple(order_of(way)))):
-        return Result(planned, None)
-    with remembered(fleet, wanted, planned, run) as note:
-        result = _in_groups(move) if move.way.first else _one_by_one(move)
+    move = prepared(fleet, before, after, manner, run)
+    if not approve(replace(move.planned, order=tuple(order_of(move.way)))):
+        return Result(move.planned, None)
+    with remembered(fleet, move.after, move.planned, run) as note:
+        result = moved(move)
         if result.exit_code is Exit.DONE and not run.interrupted():
             note.result = "good"
     return result
@@ -77,8 +70,8 @@ def _halts(host: str, changes: Sequence[Change]) -> Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class _Move:
-    """A rollout that is under way."""
+class Move:
+    """A rollout, as it is to be done or is under way."""
 
     fleet: Hands
     before: Wanted
@@ -89,7 +82,24 @@ class _Move:
     way: Way
 
 
-def _one_by_one(move: _Move) -> Result:
+def prepared(fleet: Hands, before: Wanted, after: Wanted, manner: Manner, run: Run) -> Move:
+    """What is to move, and who when. PlanRefusedError as `rollout`."""
+    wanted = respecting(fleet, after)
+    planned = plan(fleet, wanted)
+    if planned.unreached:
+        raise PlanRefusedError(*planned.unreached.values())
+    if needs := halting(wanted, planned):
+        raise PlanRefusedError(*(_halts(host, changes) for host, changes in needs.items()))
+    way = way_of(fleet, before, wanted, planned, below_minimum=manner.below_minimum)
+    return Move(fleet, before, wanted, planned, manner, run, way)
+
+
+def moved(move: Move) -> Result:
+    """Move it and prove that it serves; what does not come up goes back."""
+    return _in_groups(move) if move.way.first else _one_by_one(move)
+
+
+def _one_by_one(move: Move) -> Result:
     everything = limit_to((), move.after.steps, move.after.deployment)
     result = make_so(move.fleet, move.after, move.planned, move.run, limit=everything)
     if not result.problems or move.run.interrupted() or not move.manner.returns:
@@ -97,7 +107,7 @@ def _one_by_one(move: _Move) -> Result:
     return replace(result, findings=(*result.findings, *_back(move, result.problems[0])))
 
 
-def _in_groups(move: _Move) -> Result:
+def _in_groups(move: Move) -> Result:
     way, findings = move.way, Findings(move.run)
     prepared = False
     if not way.switched:
@@ -106,12 +116,12 @@ def _in_groups(move: _Move) -> Result:
         prepared = findings.going
         if not way.breaks:
             findings.add(lambda: _taken_away(move))
-        findings.add(lambda: _moved(move, move.after, way.first))
+        findings.add(lambda: _group_moved(move, move.after, way.first))
     # by a run that was killed users may be sent there already, or only be said to be: it is done again
     findings.add(lambda: _sent_there(move))
     if prepared and findings.problem and not move.run.interrupted():
         findings.told += _back(move, findings.problem)
-    findings.add(lambda: _moved(move, move.after, way.rest, partners=[i.name for i in way.first]))
+    findings.add(lambda: _group_moved(move, move.after, way.rest, partners=[i.name for i in way.first]))
     findings.add(lambda: _whole(move, move.after))
     return Result(move.planned, None, tuple(findings.told))
 
@@ -143,14 +153,14 @@ class Findings:
         return self.problem is None and not self.run.interrupted()
 
 
-def _taken_away(move: _Move) -> Iterator[Finding]:
+def _taken_away(move: Move) -> Iterator[Finding]:
     """The first group, by routers as they were."""
     run, first = move.run, move.way.first
     gone = (*_kept(move), *(away_for(i, MOVING, run) for i in first))
     return switched(move.fleet, move.before, gone, run, said=f"{names(first)} gets no requests")
 
 
-def _sent_there(move: _Move) -> Iterator[Finding]:
+def _sent_there(move: Move) -> Iterator[Finding]:
     """Users, by new routers, which are asked for an answer before anybody reaches them."""
     others = (*_kept(move), *(away_for(i, MOVING, move.run) for i in move.way.rest))
     return switched(
@@ -158,13 +168,13 @@ def _sent_there(move: _Move) -> Iterator[Finding]:
     )
 
 
-def _kept(move: _Move) -> tuple[Drained, ...]:
+def _kept(move: Move) -> tuple[Drained, ...]:
     """What people have drained."""
     return lasting(drained_on(move.fleet, move.after))
 
 
-def _moved(
-    move: _Move, wanted: Wanted, instances: Sequence[Instance], *, partners: Collection[str] = ()
+def _group_moved(
+    move: Move, wanted: Wanted, instances: Sequence[Instance], *, partners: Collection[str] = ()
 ) -> Iterator[Finding]:
     """These instances, which get no new requests: idle, moved, ready, and each asked with each partner."""
     cut_off = move.way.breaks and instances == move.way.first
@@ -184,7 +194,7 @@ def _moved(
         )
 
 
-def _stage(move: _Move, wanted: Wanted, stage: Stage, hosts: Collection[str]) -> Iterator[Finding]:
+def _stage(move: Move, wanted: Wanted, stage: Stage, hosts: Collection[str]) -> Iterator[Finding]:
     """What one stage still needs on these hosts; of the way forward only what was approved."""
     here = limited(wanted, hosts)
     now = plan(move.fleet, here)
@@ -195,7 +205,7 @@ def _stage(move: _Move, wanted: Wanted, stage: Stage, hosts: Collection[str]) ->
     yield from failures(outcome.problems)
 
 
-def _whole(move: _Move, wanted: Wanted) -> Iterator[Finding]:
+def _whole(move: Move, wanted: Wanted) -> Iterator[Finding]:
     """All that is still to be done: routers that know everybody, what is to go; and does it serve?"""
     wanted = respecting(move.fleet, wanted)
     now = plan(move.fleet, wanted)
@@ -206,7 +216,7 @@ def _whole(move: _Move, wanted: Wanted) -> Iterator[Finding]:
     yield from result.findings
 
 
-def _back(move: _Move, problem: Problem) -> tuple[Finding, ...]:
+def _back(move: Move, problem: Problem) -> tuple[Finding, ...]:
     """All as it was: what has moved first, while it gets no requests; then routers that know it again."""
     if not move.manner.returns:
         return ()

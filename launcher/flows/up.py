@@ -15,6 +15,7 @@ from launcher.flows.plan import limited, plan
 from launcher.flows.revisions import recall, remembered
 from launcher.flows.run import Approve, Run
 from launcher.flows.targets import Limit, routing
+from launcher.model.bench import Verdict
 from launcher.model.deployment import Deployment, Instance
 from launcher.model.finding import Finding, Severity
 from launcher.model.plan import Action, Plan
@@ -43,6 +44,10 @@ class Result:
     outcome: Outcome | None
     """None if the plan was not approved."""
     findings: tuple[Finding, ...] = ()
+    verdict: Verdict = "PASS"
+    """What a gate said of it; PASS where none was asked."""
+    worse: tuple[Problem, ...] = ()
+    """FAIL: what is worse, after which what was before serves again."""
 
     @property
     def failed(self) -> tuple[Problem, ...]:

@@ -24,6 +24,8 @@ class Gate:
 
     worse_by: Mapping[LimitName, Annotated[float, Ge(0)]]
     """Mean of a figure → share, beyond what runs differ by among themselves."""
+    repeats: Annotated[int, Ge(2)] = 3
+    """Runs at each point of a baseline that a rollout measures itself."""
 
 
 @dataclass(frozen=True, slots=True)

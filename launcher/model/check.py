@@ -58,6 +58,8 @@ class Question:
     """Patterns of names of Debian packages: `install NAME VERSION`, or `hold …`, of each installed one."""
     unit: str = ""
     """A systemd unit: `active=`, `sub=`, `enabled=`, `result=` and `reload=`, a line each."""
+    page: str = ""
+    """A URL: `status=` or `error=`, then the text of the page."""
     disk: str = ""
     """A path: `type=`, `free_gib=` and `free_percent=` of the file system it is on."""
     shards: str = ""

@@ -13,7 +13,7 @@ from launcher.model.profile import EnginePool, Setting, Style
 Slot: TypeAlias = Literal["a", "b"]
 SLOTS: tuple[Slot, ...] = ("a", "b")
 EndpointName: TypeAlias = Literal[
-    "api", "rpc", "kv", "supervisor", "guard", "router", "router-metrics", "front", "front-metrics"
+    "api", "rpc", "kv", "supervisor", "guard", "router", "router-metrics", "front", "front-metrics", "weights"
 ]
 
 

@@ -32,6 +32,12 @@ class Performance:
     """GPU microseconds for one prompt token of the whole model, attention and links apart."""
     attention_us: Positive
     """GPU microseconds for one prompt token in attention, heads not padded."""
+    prompt_tokens: Annotated[int, Ge(1)]
+    """Of the prompts that both were fitted on: half of them are before a token, on average."""
+    sparse_context_us: Positive
+    """What 1,000 more tokens before it add to a prompt token in a layer of DSA: its indexer, on each GPU."""
+    dense_context_us: Positive
+    """The same in MLA, which looks at all of them; heads are divided among the GPUs."""
     step_ms: Positive
     """A decode step's fixed part: kernels and scheduling of all layers."""
     request_ms: Positive

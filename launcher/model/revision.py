@@ -12,9 +12,9 @@ from launcher.model.facts import Facts, Probe, Unknown
 FOLDER = "/var/lib/dsv32/revisions"
 """Beside what guards remember: a record of the tool's, not configuration."""
 HISTORY = f"{FOLDER}/history.jsonl"
-LAST = Probe("read", (HISTORY, -600))
+LAST = Probe("read", (HISTORY, -1000))
 """Its end; asked beside other questions, so that it costs no request, and few bytes: a line has some 80,
-and a reason at most 400 more."""
+and a reason and a fault at most 400 more each."""
 WHOLE = Probe("read", (HISTORY, 262144))
 
 KEPT = 10
@@ -22,8 +22,8 @@ KEPT = 10
 LINES = 200
 """Runs that are remembered."""
 
-Result: TypeAlias = Literal["begun", "good", "part", "failed"]
-"""part: done well, on some of the hosts or instances only."""
+Result: TypeAlias = Literal["begun", "good", "part", "failed", "bad"]
+"""part: done well, on some of the hosts or instances only; bad: a gate said so, and it went back."""
 RESULTS: tuple[Result, ...] = get_args(Result)
 
 
@@ -40,6 +40,13 @@ class Entry:
     version: str
     """The engine's."""
     result: Result
+    fault: str = ""
+    """What a gate found worse. Until the result is `bad` the service is on its way back."""
+
+    @property
+    def goes_back(self) -> bool:
+        """A gate has decided so, and the way back has not come to its end."""
+        return bool(self.fault) and self.result != "bad"
 
     @property
     def when(self) -> str:
@@ -66,8 +73,10 @@ def entries_in(answer: Any) -> tuple[Entry, ...]:
 
 
 def history_text(entries: Iterable[Entry]) -> str:
-    """The file's content: a list a line, without names, for its end travels with each plan."""
-    lines = (json.dumps(astuple(e), ensure_ascii=False, separators=(",", ":")) for e in entries)
+    """The file's content: a list a line, without names, for its end travels with each plan; a fault last,
+    where there is one."""
+    words = (astuple(e) if e.fault else astuple(e)[:-1] for e in entries)
+    lines = (json.dumps(w, ensure_ascii=False, separators=(",", ":")) for w in words)
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -91,11 +100,11 @@ def kept_revisions(entries: Iterable[Entry]) -> frozenset[str]:
 
 
 def merged(histories: Iterable[Iterable[Entry]]) -> tuple[Entry, ...]:
-    """One for each run, oldest first: hosts may have missed a run, or its end."""
+    """One for each run, oldest first: hosts may have missed a run, its end, or its fault."""
     found: dict[str, Entry] = {}
     for entry in (e for history in histories for e in history):
-        if entry.run not in found or found[entry.run].result == "begun":
-            found[entry.run] = entry
+        known = found.get(entry.run, entry)
+        found[entry.run] = max(known, entry, key=lambda e: (e.result != "begun", bool(e.fault)))
     return tuple(sorted(found.values(), key=lambda e: e.run))
 
 
@@ -136,9 +145,8 @@ def good_before(entries: Iterable[Entry], present: str) -> str | None:
 
 def _entry(line: str) -> Entry | None:
     try:
-        *words, last = map(str, json.loads(line))
-        result = next(known for known in RESULTS if known == last)
-        revision, run, who, why, stack, version = words
+        revision, run, who, why, stack, version, word, *fault = map(str, json.loads(line))
+        result = next(known for known in RESULTS if known == word)
+        return Entry(revision, run, who, why, stack, version, result, *fault)
     except (ValueError, TypeError, StopIteration):
         return None
-    return Entry(revision, run, who, why, stack, version, result)

@@ -12,8 +12,9 @@ ACTIVATION_BYTES = 2
 """BF16."""
 
 
-def token_cost(group: Group, model: Architecture, speed: Performance) -> tuple[Part, ...]:
-    """GPU microseconds that one prompt token takes, summed over the GPUs of its tensor-parallel group."""
+def token_cost(group: Group, model: Architecture, speed: Performance, *, prompt: int) -> tuple[Part, ...]:
+    """GPU microseconds that a token of a prompt of so many takes, on average, summed over the GPUs of its
+    tensor-parallel group."""
     heads = model.heads / group.tensor_parallel
     padding = max(1.0, group.head_multiple / heads)
     local, inside, between = _all_reduce_us(group, model, speed)
@@ -25,6 +26,7 @@ def token_cost(group: Group, model: Architecture, speed: Performance) -> tuple[P
             speed.attention_us * padding,
             f"{speed.attention_us} µs × {padding:g} ({heads:g} heads a GPU, computed as {heads * padding:g})",
         ),
+        *_context(group, model, speed, prompt=prompt, padding=padding),
         Part(
             "links",
             links,
@@ -32,6 +34,21 @@ def token_cost(group: Group, model: Architecture, speed: Performance) -> tuple[P
             f"{inside:.2f} µs over NVLink among {local}, {between:.2f} µs over the network",
         ),
     )
+
+
+def _context(
+    group: Group, model: Architecture, speed: Performance, *, prompt: int, padding: float
+) -> tuple[Part, ...]:
+    """What the tokens before it cost, against the prompts that the other constants were fitted on."""
+    more = (prompt - speed.prompt_tokens) / 2 / 1000
+    if not more:
+        return ()
+    if model.sparse:
+        one, times, what = speed.sparse_context_us, float(group.tensor_parallel), "GPUs, an indexer each"
+    else:
+        one, times, what = speed.dense_context_us, padding, "heads computed for one"
+    formula = f"{one} µs × {more:+g} thousand tokens before it × {model.layers} layers × {times:g} {what}"
+    return (Part("context", one * more * model.layers * times, formula),)
 
 
 def _all_reduce_us(group: Group, model: Architecture, speed: Performance) -> tuple[int, float, float]:
@@ -47,11 +64,11 @@ def _all_reduce_us(group: Group, model: Architecture, speed: Performance) -> tup
     return local, inside, between
 
 
-def tokens_per_s(group: Group, model: Architecture, speed: Performance) -> float:
-    """Prompt tokens a second of the whole instance, when it always has work."""
-    return group.gpus / total(token_cost(group, model, speed)) * 1e6
+def tokens_per_s(group: Group, model: Architecture, speed: Performance, *, prompt: int) -> float:
+    """Tokens a second of prompts of so many, of the whole instance, when it always has work."""
+    return group.gpus / total(token_cost(group, model, speed, prompt=prompt)) * 1e6
 
 
-def rank_s(group: Group, model: Architecture, speed: Performance, *, tokens: int) -> float:
-    """Seconds of so many prompt tokens on one data-parallel rank, which they have for themselves."""
-    return tokens * group.data_parallel / tokens_per_s(group, model, speed)
+def rank_s(group: Group, model: Architecture, speed: Performance, *, tokens: int, prompt: int) -> float:
+    """Seconds of so many tokens of such prompts on one data-parallel rank, which they have for themselves."""
+    return tokens * group.data_parallel / tokens_per_s(group, model, speed, prompt=prompt)

@@ -82,7 +82,8 @@ class Service:
         """Requests a second that prefill can take; without it, any number."""
         if not self.prefill:
             return math.inf
-        tokens = prefill.tokens_per_s(self.prefill.group, self.model, self.speed)
+        prompt = load.input_tokens
+        tokens = prefill.tokens_per_s(self.prefill.group, self.model, self.speed, prompt=prompt)
         return tokens * self.prefill.instances / load.input_tokens
 
     def answers_per_s(self, load: Load, *, requests: float) -> float:
@@ -110,11 +111,12 @@ class Service:
         if not self.prefill:
             return 0.0
         group, ranks = self.prefill.group, self.prefill.ranks
-        alone = prefill.rank_s(group, self.model, self.speed, tokens=load.input_tokens)
+        prompt = load.input_tokens
+        alone = prefill.rank_s(group, self.model, self.speed, tokens=prompt, prompt=prompt)
         if load.concurrency and not self.decode:
             return max(alone, load.concurrency / rate)
-        tokens = max(group.batched_tokens, load.input_tokens)
-        full = prefill.rank_s(group, self.model, self.speed, tokens=tokens)
+        tokens = max(group.batched_tokens, prompt)
+        full = prefill.rank_s(group, self.model, self.speed, tokens=tokens, prompt=prompt)
         busy = min(rate / self.prompts_per_s(load), 1 - 1e-9)
         queue = 0.5 * alone * _waits(ranks, busy) / (ranks * (1 - busy))
         return alone + busy * (1.5 * full - alone) + queue

@@ -541,8 +541,9 @@ def job_progress(name: str, root: str = "") -> Any:
 
 
 def job_tail(runner: Runner, name: str) -> list[str]:
-    """The last lines of a job's log."""
-    words = ["journalctl", "-o", "cat", "--no-pager", "-q", "-n", str(TAIL_LINES), "-u", job_unit(name)]
+    """The last lines that the job itself has said, without what systemd says of it."""
+    words = ["journalctl", "-o", "cat", "--no-pager", "-q", "-n", str(TAIL_LINES)]
+    words.append("_SYSTEMD_UNIT=" + job_unit(name))
     return str(runner.run(words, within_s=QUERY_WITHIN_S)["stdout"]).splitlines()
 
 

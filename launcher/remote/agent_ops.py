@@ -146,20 +146,19 @@ class Ops:
 
     def sysctl(self, file: str, key: str, value: str | None) -> None:
         kept = [x for x in text_of(file).splitlines() if x.partition("=")[0].strip() != key]
-        if value is None:
-            self.put(file, "\n".join([*kept, ""]).encode()) if kept else forget(file)
-            return
-        self.put(file, "\n".join([*kept, f"{key} = {value}", ""]).encode())
-        if os.access(sysctl_path(key), os.W_OK):
+        lines = kept if value is None else [*kept, f"{key} = {value}"]
+        self.put(file, "\n".join([*lines, ""]).encode())
+        if not lines:
+            forget(file)
+        if value is not None and os.access(sysctl_path(key), os.W_OK):
             with open(sysctl_path(key), "w", encoding="utf-8") as setting:
                 setting.write(value)
 
-    def package(self, names: dict[str, str] | list[str], hold: bool = False, **source: str) -> None:
+    def package(self, names: dict[str, str], hold: bool = False, **source: str) -> None:
         import shutil
         import tempfile
 
-        pinned = names if isinstance(names, dict) else dict.fromkeys(names, "")
-        words = [n + ("=" + v if v else "") for n, v in pinned.items()]
+        words = [n + ("=" + v if v else "") for n, v in names.items()]
         mirror = source.get("from", "")
         os.makedirs(self.root + "/run/dsv32", exist_ok=True)
         lists = tempfile.mkdtemp(prefix="apt-", dir=self.root + "/run/dsv32")
@@ -172,7 +171,7 @@ class Ops:
         finally:
             shutil.rmtree(lists, ignore_errors=True)
         if hold:
-            self.hold(list(pinned))
+            self.hold(list(names))
 
     def hold(self, names: list[str], free: bool = False) -> None:
         self.runner.must(["apt-mark", "unhold" if free else "hold", *names], within_s=QUERY_WITHIN_S)
@@ -181,8 +180,9 @@ class Ops:
         self._apt("--allow-change-held-packages", "autopurge" if needless else "purge", *names)
 
     def _apt(self, *words: str) -> None:
-        told = {"DEBIAN_FRONTEND": "noninteractive"}
-        self.runner.must([*APT.split(), *words], within_s=APT_WITHIN_S, environment=told)
+        # apt refuses on a host that has lost power in the middle of dpkg, until this is done
+        for line in (["dpkg", "--force-confold", "--configure", "-a"], [*APT.split(), *words]):
+            self.runner.must(line, within_s=APT_WITHIN_S, environment={"DEBIAN_FRONTEND": "noninteractive"})
 
     def reboot(self, **_: int) -> None:
         # later, so that this answer still gets there
@@ -240,16 +240,15 @@ class Ops:
             self.runner.must(["systemctl", "daemon-reload"], within_s=SYSTEMCTL_WITHIN_S)
         wish = {"run": self.run if verb == "run" else "", "key": self.key}
         wish["unit"] = digest_of(path) if os.path.exists(path) else ""
-        place = f"{self.root}/var/lib/dsv32/guard/{instance}.order"
-        self.put(place, json.dumps(wish).encode(), mode="0600")
-        until_s = time.monotonic() + within_s
+        began_s, until_s = time.time(), time.monotonic() + within_s
+        self.put(f"{self.root}/var/lib/dsv32/guard/{instance}.order", json.dumps(wish).encode(), mode="0600")
         while True:
             states = show_units(self.runner, [guard, unit])
             if verb == "stop" and states[guard]["ActiveState"] in ("inactive", "failed"):
                 self._systemctl("stop", [unit])  # nobody starts it again
                 return
             told = json.loads(text_of(f"{self.root}/run/dsv32/guard-{instance}.json") or "{}")
-            if told and obeyed(told, wish["run"], states[unit]["ActiveState"]):
+            if told and obeyed(told, wish["run"], states[unit]["ActiveState"], began_s):
                 return
             if time.monotonic() > until_s:
                 waits = f"waits for {told['waits']}" if told.get("waits") else "says nothing of it"
@@ -292,7 +291,7 @@ class Ops:
             if state != "running":
                 status = int(shown["ExecMainStatus"] or 0)
                 raise OpError(
-                    f"job {name} ended: {shown['Result']}, status {status} (limit {within_s} s)",
+                    f"ended: {shown['Result']}, status {status} (limit {within_s} s)",
                     exit=status,
                     tail="\n".join(job_tail(self.runner, name)),
                 )
@@ -303,14 +302,15 @@ class Ops:
 VERBS = frozenset(name for name in vars(Ops) if name[0] != "_") - {"do"}
 
 
-def obeyed(told: dict[str, Any], run: str, active: str) -> bool:
-    """Has the guard done what it was ordered? What was started may have ended again already."""
+def obeyed(told: dict[str, Any], run: str, active: str, since_s: float) -> bool:
+    """Has the guard done what it was ordered? What it started may have ended again, after `since_s`."""
     if told["order"] != run or told["offered"] != run:
         return False
     runs = active not in ("inactive", "failed")
     if not run:
         return not runs and not told["alive"]
-    return (runs and told["phase"] == "run") or any(end["order"] == run for end in told["ends"])
+    ended = any(end["order"] == run and end["when"] >= since_s for end in told["ends"])
+    return ended or (runs and told["phase"] == "run")
 
 
 def beside(path: str) -> str:

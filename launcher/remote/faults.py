@@ -271,9 +271,11 @@ def op_failed(host: str, target: str, error: dict[str, Any]) -> Problem:
         EACCES: f"root itself is refused on {host}: look at the mount's options and at `lsattr`",
         EPERM: f"root itself is refused on {host}: look at the mount's options and at `lsattr`",
     }
+    *before, last = error["tail"].splitlines() or [""]  # a program says at its end why it has ended
     return Problem(
         f"{target}: {error['text']}",
         host,
+        why=last,
         do=advice.get(error["errno"], ""),
-        more=error["tail"],
+        more=error["tail"] if before else "",
     )

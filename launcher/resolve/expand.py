@@ -16,6 +16,7 @@ from launcher.model.role import STAGES, Role, RoleStep, Step
 from launcher.model.wish import Wanted, Wish
 from launcher.resolve.monitoring import grafana, rules
 from launcher.resolve.params import Param, read_params
+from launcher.resolve.ports import beside_weights, weights_endpoints
 from launcher.steps import KINDS, unit
 
 PATH_KINDS = frozenset({"absent", "built", "file", "folder", "link"})
@@ -72,6 +73,10 @@ def expand(wish: Wish, deployment: Deployment | None) -> Wanted:
         for host in wish.inventory.hosts.values()
     }
     problems.update(dict.fromkeys(p for each in steps.values() for p in _disputed(each)))
+    if deployment:
+        hosts = wish.inventory.hosts.values()
+        staged = (e for host in hosts for e in weights_endpoints(host, steps[host.name]))
+        problems.update(dict.fromkeys(beside_weights(deployment, staged)))
     if problems:
         raise InputError(*problems)
     return Wanted(wish, deployment, steps)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from launcher.model.deployment import SLOTS, Endpoint, EndpointName, Slot
+from launcher.model.deployment import SLOTS, Deployment, Endpoint, EndpointName, Slot
 from launcher.model.inventory import Host
 from launcher.model.problem import Problem
 from launcher.model.profile import RankPort, RouterLayout, place_of
+from launcher.model.role import Step
 from launcher.resolve.topology import Seat
+from launcher.steps import weights
 
 
 def engine_endpoints(seat: Seat, rank_port: RankPort) -> tuple[Endpoint, ...]:
@@ -58,6 +60,22 @@ def front_endpoints(host: Host, layout: RouterLayout) -> tuple[Endpoint, Endpoin
         Endpoint("front", host.name, host.address, layout.front_port, source=users),
         Endpoint("front-metrics", host.name, host.address, layout.front_metrics_port, source=metrics),
     )
+
+
+def weights_endpoints(host: Host, steps: Iterable[Step]) -> Iterator[Endpoint]:
+    """Where other hosts ask this one for blocks of weights, while its job brings them."""
+    for step in steps:
+        if isinstance(step.want, weights.Params) and step.want.peers:
+            yield Endpoint("weights", host.name, host.address, step.want.port, source=step.source)
+
+
+def beside_weights(deployment: Deployment, staged: Iterable[Endpoint]) -> Iterator[Problem]:
+    """What serves and wants the port where weights are staged."""
+    processes = (p for i in deployment.instances for p in i.processes)
+    serving = [(p.instance, e.source, e) for p in processes for e in p.endpoints]
+    serving += [(f"router {r.slot}", e.source, e) for r in deployment.routers for e in r.endpoints]
+    serving += [("router", e.source, e) for f in deployment.fronts for e in (f.endpoint, f.metrics)]
+    yield from collisions([*serving, *(("staging", e.source, e) for e in staged)])
 
 
 def collisions(listeners: Iterable[tuple[str, str, Endpoint]]) -> Iterator[Problem]:

@@ -56,21 +56,21 @@ class Params:
 
 def probes(want: Params) -> tuple[Probe, ...]:
     """The manifest, the files, and the job."""
-    return (_manifest(want), _files(want), _job(want).probe)
+    return (manifest_of(want), files_of(want), job_of(want).probe)
 
 
 def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
     """CREATE or UPDATE by the job; an UPDATE names the files that are missing or of another size."""
-    manifest, have = facts[_manifest(want)], facts[_files(want)]
+    manifest, have = facts[manifest_of(want)], facts[files_of(want)]
     subject = f"weights {want.path}"
     if isinstance(manifest, Unknown) or "text" not in manifest:
         after = f"unknown (no {want.manifest})" if not isinstance(manifest, Unknown) else str(manifest)
         before = str(have) if isinstance(have, Unknown) else _recorded(have)
-        return (draft(_job(want), facts, subject=subject, before=before, after=after),)
+        return (draft(job_of(want), facts, subject=subject, before=before, after=after),)
     revision = texts.digest(manifest["text"])
     after = f"revision {revision[:12]}"
     if isinstance(have, Unknown):
-        return (draft(_job(want), facts, subject=subject, before=str(have), after=after),)
+        return (draft(job_of(want), facts, subject=subject, before=str(have), after=after),)
     wrong = tuple(_wrong(json.loads(manifest["text"])["files"], have["files"]))
     if have["manifest"] == revision and not wrong:
         return ()
@@ -78,7 +78,7 @@ def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
     if have["manifest"] == revision:
         more = f" and {len(wrong) - FILES_NAMED} more" if len(wrong) > FILES_NAMED else ""
         before = ", ".join(wrong[:FILES_NAMED]) + more
-    return (draft(_job(want), facts, subject=subject, before=before, after=after),)
+    return (draft(job_of(want), facts, subject=subject, before=before, after=after),)
 
 
 def _wrong(files: Mapping[str, Mapping[str, Any]], have: Mapping[str, int]) -> Iterator[str]:
@@ -96,17 +96,26 @@ def _recorded(have: Mapping[str, Any]) -> str:
     return "incomplete" if have["files"] else "absent"
 
 
-def _manifest(want: Params) -> Probe:
+def manifest_of(want: Params) -> Probe:
+    """The manifest, as the host sees it."""
     return Probe("read", (want.manifest, MANIFEST_BYTES))
 
 
-def _files(want: Params) -> Probe:
+def files_of(want: Params) -> Probe:
+    """What is published, and the sizes of its files."""
     return Probe("weights", (want.path,))
 
 
-def _job(want: Params) -> Job:
+def job_of(want: Params) -> Job:
+    """Brings what is missing or wrong."""
     words = (want.copier, want.path, want.origin, want.manifest)
     return Job("weights", words, want.within_s, {"DSV32_FLEET": json.dumps(_fleet(want))})
+
+
+def verification_of(want: Params) -> Job:
+    """Reads all that is published; it fails, and makes the revision incomplete, where bytes are wrong."""
+    words = (want.copier, "--verify", want.path, want.origin, want.manifest)
+    return Job("verify", words, want.within_s)
 
 
 def _fleet(want: Params) -> Mapping[str, Any]:

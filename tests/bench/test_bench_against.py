@@ -33,13 +33,24 @@ def slowed(folder: Path, *factors: float) -> Measurement:
         ((1.0, 1.02, 0.98), (1.05, 1.04, 1.06), "PASS"),
         ((1.0, 1.0, 1.0), (1.09, 1.09, 1.09), "PASS"),
         ((1.0, 1.0, 1.0), (1.11, 1.11, 1.11), "FAIL"),
-        ((1.0, 1.2, 0.8), (1.2, 1.2, 1.2), "PASS"),
+        ((1.0, 1.2, 0.8), (1.09, 1.09, 1.09), "PASS"),
+        ((1.0, 1.2, 0.8), (1.15, 1.15, 1.15), "CANNOT TELL"),
         ((1.0, 1.2, 0.8), (1.4, 1.4, 1.4), "FAIL"),
         ((1.0, 1.02, 0.98), (1.5,), "FAIL"),
         ((1.0,), (1.5,), "CANNOT TELL"),
         ((1.0, 1.0, 1.0), (0.5, 0.5, 0.5), "PASS"),
     ],
-    ids=["noise", "within", "beyond", "noisy", "beyond-noise", "one-against-three", "one-each", "better"],
+    ids=[
+        "noise",
+        "within",
+        "beyond",
+        "noisy",
+        "hidden",
+        "beyond-noise",
+        "one-against-three",
+        "one-each",
+        "better",
+    ],
 )
 def test_worse_is_more_than_what_is_allowed_and_what_runs_differ_by(
     before: Sequence[float], after: Sequence[float], verdict: Verdict, tmp_path: Path
@@ -57,9 +68,17 @@ def test_fewer_tokens_a_second_are_worse(tmp_path: Path) -> None:
 
 
 def test_a_doubtful_run_is_not_judged(tmp_path: Path) -> None:
-    after = measurement(tmp_path, *[recorded(completed=60)] * 2)
+    after = measurement(tmp_path, *[recorded(cpu_percent=99.0)] * 2)
     found = gate(slowed(tmp_path, 1.0, 1.0), after, METHOD.gate)
-    assert {(j.verdict, j.why) for j in found} == {("CANNOT TELL", "4 of 64 requests failed")}
+    assert {j.verdict for j in found} == {"CANNOT TELL"}
+    assert found[0].why.startswith("the client itself was the bottleneck")
+
+
+def test_requests_that_fail_where_none_did_are_worse_and_else_tell_nothing(tmp_path: Path) -> None:
+    good, lossy = slowed(tmp_path, 1.0, 1.0), measurement(tmp_path, *[recorded(completed=60)] * 2)
+    worse = {(j.verdict, j.why) for j in gate(good, lossy, METHOD.gate)}
+    assert worse == {("FAIL", "8 of 128 requests failed, and none before")}
+    assert {j.verdict for j in gate(lossy, lossy, METHOD.gate)} == {"CANNOT TELL"}
 
 
 def test_what_differs_is_named_and_refused_where_it_is_load_or_topology(tmp_path: Path) -> None:

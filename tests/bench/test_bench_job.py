@@ -14,6 +14,7 @@ from samples import sample
 
 from launcher.bench.reportserved import balance
 from launcher.bench.workload import Once
+from launcher.flows import bench_run
 from launcher.flows.bench import bench_of, measure, refuse_silent
 from launcher.flows.bench_run import OTHERS, Bench, Record, files
 from launcher.load.bench import read_telemetry
@@ -53,7 +54,8 @@ class OneHost:
     state: str = "absent"
     ended_s: float = 60.0
     """How long ago."""
-    others: str = ""
+    others: list[str] = field(default_factory=list)
+    """What runs there, look by look."""
     files: Mapping[str, str] = field(default_factory=dict)
     models: Mapping[str, Any] = field(default_factory=lambda: {"status": 200})
     done: list[tuple[str, str]] = field(default_factory=list)
@@ -66,7 +68,7 @@ class OneHost:
 
     def answer(self, probe: Probe) -> Any:
         if probe == OTHERS:
-            return {"exit": 0, "stdout": self.others}
+            return {"exit": 0, "stdout": self.others.pop(0) if self.others else ""}
         if probe.kind == "job":
             return {"state": self.state, "progress": None, "tail": []}
         if probe.kind == "host":
@@ -211,24 +213,29 @@ def test_an_engine_that_started_anew_is_seen_in_its_counters(bench: Bench) -> No
     assert point.verdict == "CANNOT TELL"
 
 
-def test_of_several_runs_the_one_that_goes_on_by_itself_comes_first(bench: Bench) -> None:
-    """Beside it another one would measure it, too; figures stay in the order of their seeds."""
-    twice = replace(bench, repeats=2)
-    names = [bench.job(POINT, seed) for seed in (1, 2)]
-    host = OneHost("running", others=f"dsv32-job-{names[1]}.service loaded active running\n")
-    host.files = left(bench)
-    point, events, _ = measured(host, twice)
-    assert host.done[:2] == [("job", names[1]), ("job", names[0])]
-    assert events[0].subject == "concurrency 16, seed 2"
-    assert [r.seed for r in point.results] == [1, 2]
+OTHER = "dsv32-job-bench-0123456789ab.service"
 
 
-def test_two_benchmarks_at_once_would_measure_each_other(bench: Bench) -> None:
-    own = f"dsv32-job-{bench.job(POINT, 1)}.service"
-    other = "dsv32-job-bench-0123456789ab.service loaded active running /nvme/env/bin/python"
-    host = OneHost(others=f"{own} loaded active running\n{other}\n", files=left(bench))
-    with pytest.raises(LockedError, match="another benchmark is running"):
-        measured(host, bench)
+def test_two_benchmarks_at_once_would_measure_each_other(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lock is ours, so nobody attends the other one: it is waited for, and its result is left."""
+    monkeypatch.setattr(bench_run, "AGAIN_EVERY_S", 0.0)
+    own = f"dsv32-job-{bench.job(POINT, 1)}.service loaded active running"
+    host = OneHost(others=[f"{own}\n{OTHER} loaded active running\n"] * 3, files=left(bench))
+    _, events, _ = measured(host, bench)
+    said = [event.text for event in events if event.kind == "phase"]
+    assert said[0].startswith("waiting for a benchmark that nobody attends")
+    assert said[1:] == ["measuring service"], "it is told once"
+    assert host.others == []
+    assert ("units", OTHER) not in host.done
+
+
+def test_who_does_not_wait_for_another_benchmark_is_told_how_to_end_it(bench: Bench) -> None:
+    host = OneHost(others=[f"{OTHER} loaded active running\n"], files=left(bench))
+    with pytest.raises(LockedError, match="another benchmark is running") as refused:
+        measure(host, bench, POINT, Record(lambda _: None, lambda *_: "", lambda: True))
+    assert refused.value.problems[0].do.endswith(f"systemctl stop {OTHER}")
     assert host.done == []
 
 

@@ -80,16 +80,15 @@ def test_a_search_ends_in_a_value_and_in_what_the_next_one_missed(bench: Bench) 
 def test_exit_codes() -> None:
     missed, kept, doubtful = measured(), measured(KEPT), measured(KEPT, completed=60)
 
-    def code(*points: Measured, answer: Answer | None = None, interrupted: bool = False) -> Exit:
+    def code(*points: Measured, answer: Answer | None = None) -> Exit:
         searched = Searched("rate", points, answer) if answer else None
-        return exit_of(points, searched, interrupted=interrupted)
+        return exit_of(points, searched)
 
     assert [code(p) for p in (kept, missed, doubtful)] == [0, 5, 3]
     assert [code(kept, doubtful), code(doubtful, missed)] == [3, 5]
     assert code(kept, missed, answer=Answer(2.0, True, Tried(4.0, "FAIL"))) == 0
     assert code(kept, missed, answer=Answer(2.0, False, Tried(4.0, "FAIL"))) == 3
     assert code(missed, answer=Answer(None, False, Tried(1.0, "FAIL"))) == 5
-    assert code(kept, interrupted=True) == 130
 
 
 def test_options_change_a_workload_and_nothing_of_it_else() -> None:

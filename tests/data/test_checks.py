@@ -28,7 +28,15 @@ HOST_FACTS = "hostname=gpu01\nos=ubuntu 24.04\nkernel=6.8.0-87-generic\ncpus=192
 
 @pytest.fixture(scope="module")
 def fleets(tmp_path_factory: pytest.TempPathFactory) -> list[Wanted]:
-    return [resolve(sample(name, tmp_path_factory.mktemp(name))) for name in SAMPLES]
+    """Each sample as it is, and with monitoring on its first host."""
+    found: list[Wanted] = []
+    for name in SAMPLES:
+        folder = tmp_path_factory.mktemp(name)
+        plain = sample(name, folder)
+        path, host = folder / plain.inventory.path, next(iter(plain.inventory.hosts))
+        text = f"{path.read_text()}\nmonitoring: {{host: {host}}}\n"
+        found += [resolve(plain), resolve(load(path, text=text))]
+    return found
 
 
 def asked_somewhere(check: Check, fleets: list[Wanted]) -> tuple[Asked, Wanted]:

@@ -10,15 +10,18 @@ from pathlib import Path
 import pytest
 from samples import SAMPLES, sample
 
+from launcher.checks.asked import peers_of
 from launcher.explain.fact import Fact
 from launcher.explain.known import Known
 from launcher.flows.alone import Names, wanted_of_layout
 from launcher.flows.explain import known_of, tell
 from launcher.load.data import Data, shipped
+from launcher.model.deployment import Endpoint
 from launcher.model.problem import InputError
 from launcher.model.role import Step
 from launcher.model.wish import Wanted
 from launcher.resolve import resolve
+from launcher.resolve.ports import beside_weights
 from launcher.steps import unit
 
 
@@ -118,6 +121,18 @@ def test_every_port_says_who_listens_how_it_is_counted_and_who_connects(current:
             assert facts(current, str(port), "peer")
     (third,) = [f for f in facts(current, "5605", "port") if "decode-0" in f.of[0]]
     assert "data_parallel_index 5, of rank 5 (GPU 2, 3)" in third.about
+
+
+def test_the_port_of_weights_is_told_asked_for_and_kept_free(current: Known) -> None:
+    deployment, hosts = current.wanted.deployment, current.wanted.wish.inventory.hosts
+    assert deployment is not None
+    staging = {h for i in deployment.instances for h in i.hosts}
+    assert {f.of[0].rpartition(" ")[2] for f in facts(current, "5760", "port")} == staging
+    assert all(5760 in ports for name, _, ports in peers_of("gpu01", current.wanted) if name in staging)
+    taken = Endpoint("weights", "gpu01", hosts["gpu01"].address, 5750, source="role.yaml:8")
+    assert [p.what for p in beside_weights(deployment, [taken])] == [
+        "port 5750 of gpu01 is wanted by prefill-0 guard and staging weights"
+    ]
 
 
 @pytest.mark.parametrize(

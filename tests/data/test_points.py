@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from statistics import linear_regression
 
 import pytest
 
@@ -67,6 +69,24 @@ def test_constants_are_the_least_squares_of_their_points(constant: str, stage: s
         return sum(e.relative**2 for e in found)
 
     assert misfit(1.0) < min(misfit(1.03), misfit(0.97))
+
+
+def test_long_prompts_cost_what_they_cost_on_a_real_h200() -> None:
+    """scripts/h200/measure, vLLM 0.25.1, four layers: milliseconds of a prompt's 16 steps of 8192 tokens."""
+    steps: dict[str, list[float]] = json.loads((Path(__file__).parent / "h200-steps.json").read_text())
+    speed = read_performance("h200", DATA)
+    assert speed
+    for kind, constant in (("dsa", speed.sparse_context_us), ("mla", speed.dense_context_us)):
+        slopes = [_us_for_each_thousand(taken) for name, taken in steps.items() if name.startswith(kind)]
+        assert len(slopes) >= 3
+        assert sum(slopes) / len(slopes) == pytest.approx(constant, rel=0.01)
+        assert max(slopes) < 1.1 * min(slopes)
+
+
+def _us_for_each_thousand(steps_ms: list[float]) -> float:
+    """Least squares: microseconds that 1,000 tokens before it add to a token in one of the four layers."""
+    before = [8.192 * n + 4.096 for n in range(len(steps_ms))]
+    return linear_regression(before, steps_ms).slope * 1e3 / 8192 / 4
 
 
 def test_a_point_that_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:

@@ -176,6 +176,29 @@ def test_what_nothing_was_fitted_on_is_foretold(name: str, layers: int) -> None:
     assert made.kv_tokens == pytest.approx(logged(name, r"GPU KV cache size: ([\d,]+)"), rel=0.015)
 
 
+@pytest.mark.parametrize(
+    ("name", "layers", "sparse", "kv_dtype"),
+    [
+        ("mla4-0.25", 4, False, "bfloat16"),
+        ("mla2-fp8-0.25", 2, False, "fp8"),
+        ("mla4-fp8-0.25", 4, False, "fp8"),
+        ("dsa4-fp8-0.25", 4, True, "fp8_ds_mla"),
+        ("dsa4-graphs-0.25", 4, True, "bfloat16"),
+    ],
+)
+def test_dense_attention_fp8_kv_and_graphs_are_foretold(
+    name: str, layers: int, sparse: bool, kv_dtype: str
+) -> None:
+    """FlashMLA's sparse kernel makes its workspace and room for queries while weights load."""
+    model = replace(V32 if sparse else V31, layers=layers, dense_layers=1)
+    made = budget(model, H200, replace(MEASURED, kv_dtype=kv_dtype, graphs="graphs" in name))
+    early = {"sparse workspace", "queries of FP8 KV"} if kv_dtype == "fp8_ds_mla" else set()
+    beside = sum(line.size_gib for line in made.lines if line.name in early)
+    loaded = logged(name, r"Model loading took ([\d.]+) GiB")
+    assert made.weights_gib + beside == pytest.approx(loaded, abs=0.15)
+    assert made.kv_tokens == pytest.approx(logged(name, r"GPU KV cache size: ([\d,]+)"), rel=0.02)
+
+
 def test_dense_attention_has_the_weights_and_tokens_of_a_real_engine() -> None:
     given = replace(MEASURED, kv_cache_gib=logged("mla2-0.25", r"reserved ([\d.]+) GiB memory for KV Cache"))
     made = budget(replace(V31, layers=2, dense_layers=1), H200, given)

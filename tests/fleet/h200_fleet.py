@@ -5,6 +5,7 @@ Real are systemd, dpkg, journald, the network, mounts, the disk's file system an
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -60,6 +61,14 @@ def build(sandbox: Sandbox, folder: Path) -> int:
     run("truncate", "-s", "200G", folder / "disk")
     run("mkfs.ext4", "-q", "-E", "lazy_itable_init=1,nodiscard", "-O", "^has_journal", folder / "disk")
     return int(run("losetup", "--find", "--show", folder / "disk").strip().removeprefix("/dev/loop"))
+
+
+def clear(sandbox: Sandbox, loop: int) -> None:
+    """Take that away again; hosts that have it are down."""
+    run("losetup", "-d", f"/dev/loop{loop}")
+    (sandbox.gpfs / "libcuda.so.1").unlink()
+    for folder in ("debs", "older"):
+        shutil.rmtree(sandbox.gpfs / folder, ignore_errors=True)
 
 
 def deb(sandbox: Sandbox, folder: Path, name: str, version: str, *, under: str = "debs") -> str:

@@ -25,8 +25,8 @@ systemctl stop 'dsv32-*'
 rm -rf /etc/systemd/system/dsv32-* /etc/systemd/system/*.wants/dsv32-*
 rm -rf /etc/systemd/system/systemd-journald.service.d /etc/dsv32
 rm -rf /etc/systemd/journald.conf.d/90-dsv32.conf /etc/tmpfiles.d/dsv32.conf /etc/logrotate.d/dsv32
-rm -rf /etc/security/limits.d/90-dsv32.conf /etc/sysctl.d/90-dsv32.conf /usr/local/lib/dsv32 /nvme/*
-rm -rf /var/lib/dsv32 /var/log/dsv32 /run/dsv32 /run/dsv32.lock
+rm -rf /etc/security/limits.d/90-dsv32.conf /etc/sysctl.d/90-dsv32.conf /usr/local/lib/dsv32
+rm -rf /nvme/* /nvme/.[!.]* /var/lib/dsv32 /var/log/dsv32 /run/dsv32 /run/dsv32.lock
 systemctl daemon-reload; systemctl reset-failed; systemctl restart systemd-journald
 """
 

@@ -6,7 +6,6 @@ DSV32_TEST_CHECK_HOSTS=16 pytest -s tests/fleet/test_check_faults.py    # withou
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -129,7 +128,7 @@ def looks_like_h200(test_sandbox: Sandbox, tmp_path: Path) -> Iterator[StubFleet
         yield fleet
     finally:
         test_sandbox.down()
-        subprocess.run(["losetup", "-d", f"/dev/loop{loop}"], check=True)
+        h200_fleet.clear(test_sandbox, loop)
 
 
 def wrong(done: Done) -> Mapping[str, set[str]]:

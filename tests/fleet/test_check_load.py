@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from stub_fleet import Done, StubFleet
+from stub_fleet import DATA, Done, StubFleet
 
 from launcher.sandbox import SandboxHost
 
 pytestmark = pytest.mark.fleet
 
 # As perftest does: without an address it listens on its port for one peer, with one it connects there.
-# h03 is slow with whomever it meets, and so is rail mlx5_2 of h02.
-WRITER = """#!/usr/bin/python3
+# Slow with whomever they meet are those hosts and rails that /var/tmp/slow of either host names.
+WRITER = """#!/usr/bin/python3 -IS
 import socket, sys
 words = sys.argv[1:]
 rail, port = words[words.index("-d") + 1], int(words[words.index("-p") + 1])
@@ -30,7 +32,8 @@ else:
         peer, _ = door.accept()
         met = own | set(peer.recv(100).decode().split())
         peer.sendall(" ".join(own).encode())
-rate = 212.4 if met & {"h03", "h02mlx5_2"} else 394.6
+slow = set(open("/var/tmp/slow").read().split())
+rate = 212.4 if met & slow else 394.6
 print(" #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]")
 print(f" 8388608    29410            0.00               {rate}		     0.005880")
 """
@@ -41,18 +44,40 @@ sleep 8
 echo 'Successfully ran diagnostic for group.'
 echo '| software                  | Pass                                           |'
 """
-# GPUs 2 and 5 of h04 have half of their lanes.
+# GPUs 2 and 5 of h04 have half of their lanes; GPU 7 of h02 is above every limit, and below the others.
 COPIES = """#!/bin/sh
 slow=55.36; [ "$(hostname)" = h04 ] && slow=27.61
+last=55.33; [ "$(hostname)" = h02 ] && last=52.31
 echo 'memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)'
 echo '           0         1         2         3         4         5         6         7'
-echo " 0     55.37     55.36     $slow     55.36     55.36     $slow     55.36     55.33"
+echo " 0     55.37     55.36     $slow     55.36     55.36     $slow     55.36     $last"
+"""
+# It never ends, and neither does what it leaves in another session.
+HANGS = """#!/bin/sh
+setsid sleep 4711 &
+exec sleep 4712
+"""
+HANGING = """
+about: A program that does not end.
+checks:
+  hangs:
+    title: nothing
+    hosts: each
+    command: [hangs]
+    read: '(?P<value>[0-9]+)'
+    unit: s
+    within_s: 2
+    owner: us
+    remedy: dsv32-launch check
+    why: a driver that never answers
+    known_from: here
+    samples: [{text: "1", reads: {"": 1}}]
 """
 # Something computes there, whoever began it.
 BUSY = """#!/bin/sh
 echo 4711
 """
-PROGRAMS = {"ib_write_bw": WRITER, "dcgmi": DIAGNOSTIC, "nvbandwidth": COPIES}
+PROGRAMS = {"ib_write_bw": WRITER, "dcgmi": DIAGNOSTIC, "nvbandwidth": COPIES, "hangs": HANGS}
 POOLS = {
     "prefill": {"hosts": ["h01", "h02"]},
     "decode": {"hosts": ["h03", "h04"]},
@@ -73,16 +98,31 @@ def gpus(stubs: StubFleet) -> Iterator[StubFleet]:
     for host in stubs.hosts:
         for name, text in PROGRAMS.items():
             put(host, name, text)
+    slow(stubs, "h03 h02mlx5_2")
     stubs.write(stack="current", hardware="h200", model="deepseek-v3.2", layout="min-1p1d", pools=POOLS)
     yield stubs
     programs = " ".join(f"/usr/local/bin/{name}" for name in (*PROGRAMS, "nvidia-smi"))
-    exec_all(stubs, f"systemctl stop 'dsv32-*'; rm -rf {programs} /var/tmp/dcgmi /var/lib/dsv32/load")
+    exec_all(
+        stubs, f"systemctl stop 'dsv32-*'; rm -rf {programs} /var/tmp/dcgmi /var/tmp/slow /var/lib/dsv32/load"
+    )
     stubs.write()
 
 
 def put(host: SandboxHost, name: str, text: str) -> None:
     host.exec("tee", f"/usr/local/bin/{name}", stdin=text)
     host.exec("chmod", "755", f"/usr/local/bin/{name}")
+
+
+def slow(stubs: StubFleet, names: str) -> None:
+    """Hosts, and rails of hosts, that are slow from now on."""
+    exec_all(stubs, f"echo {names} >/var/tmp/slow")
+
+
+def left(host: SandboxHost) -> str:
+    """Jobs, files and processes of load checks that are still there."""
+    units = "systemctl list-units --all 'dsv32-job-load-*' --no-legend"
+    files, processes = "ls /var/lib/dsv32/load | grep -v programs", "pgrep -l 'sleep|ib_write_bw'"
+    return host.exec("sh", "-c", f"{units}; {files}; {processes}").stdout
 
 
 def found(done: Done, check: str) -> list[tuple[str, list[list[str]]]]:
@@ -95,18 +135,42 @@ def test_a_slow_host_a_slow_rail_and_slow_gpus_are_named(gpus: StubFleet) -> Non
     done = gpus.run("check", "--load", "--json", "--only", "rdma-write,copy-to-gpu,nccl-host")
     assert done.code == 1, done.stderr
     assert found(done, "rdma-write") == [("error", [["h03", ""]]), ("error", [["h02", "mlx5_2"]])]
-    assert found(done, "copy-to-gpu") == [("error", [["h04", "GPU 2"]]), ("error", [["h04", "GPU 5"]])]
+    assert found(done, "copy-to-gpu") == [
+        ("warning", [["h02", "GPU 7"]]),
+        ("error", [["h04", "GPU 2"]]),
+        ("error", [["h04", "GPU 5"]]),
+    ]
     (lacking,) = (line for line in done.lines("load-check") if line["id"] == "nccl-host")
     assert [f["what"] for f in lacking["findings"]] == ["no program all_reduce_perf"]
     kept = json.loads((gpus.runs[-1] / "load.json").read_text())
     assert [len(one["figures"]) for one in kept["checks"]] == [4 * 8, 0, 6 * 8]
     same = gpus.run("check", "--compare", "last", "last")
     assert same.code == 0, same.stdout
-    for host in gpus.hosts:
-        left = host.exec(
-            "sh", "-c", "systemctl list-units --all 'dsv32-job-load-*' --no-legend; ls /var/lib/dsv32/load"
-        )
-        assert "load-rdma" not in left.stdout
+    assert [left(host) for host in gpus.hosts] == [""] * 4
+    slow(gpus, "h03 h02mlx5_2 h01mlx5_5")
+    again = gpus.run("check", "--load", "--json", "--only", "rdma-write", "--limit", "h01,h02,h04")
+    assert ("error", [["h01", "mlx5_5"]]) in found(again, "rdma-write")
+    compared = gpus.run("check", "--json", "--compare", gpus.runs[-2].name, "last")
+    assert compared.code == 3, compared.stderr
+    (one,) = compared.lines("compared")
+    assert {(m["word"], tuple(end["host"] for end in m["ends"])) for m in one["moved"]} == {
+        ("worse", ("h01", "h02")),
+        ("worse", ("h01", "h04")),
+    }, "with h03 it was slow before"
+    print(gpus.run("check", "--compare", gpus.runs[-2].name, "last").stdout)
+
+
+def test_a_program_that_does_not_end_is_told_and_leaves_nothing(gpus: StubFleet, tmp_path: Path) -> None:
+    shutil.copytree(DATA, tmp_path / "data")
+    (tmp_path / "data/configs/checks-load").mkdir()
+    (tmp_path / "data/configs/checks-load/hanging.yaml").write_text(HANGING)
+    done = gpus.run("check", "--load", "--json", "--only", "hangs", data=tmp_path / "data")
+    assert done.code == 1, done.stderr
+    (told,) = done.lines("load-check")
+    (finding,) = told["findings"]
+    assert [host for host, _ in finding["ends"]] == ["h01", "h02", "h03", "h04"]
+    assert "no end within 2 s" in finding["what"]
+    assert [left(host) for host in gpus.hosts] == [""] * 4
 
 
 def test_a_killed_controller_leaves_jobs_that_the_next_one_takes(gpus: StubFleet) -> None:

@@ -68,6 +68,7 @@ def test_what_serves_is_watched_and_its_end_is_an_alert(routed: RoutedFleet) -> 
     instances = {"prefill-0", "prefill-1", "decode-0", "decode-1"}
     wait_for(lambda: guards(routed) == instances, "a guard is silent")
     wait_for(lambda: not firing(routed), "all is well")
+    what_watches_is_checked(routed)
 
     # its guard is halted first: an engine that is back within a second is no alert
     host = routed.host("h03")
@@ -85,6 +86,34 @@ def test_what_serves_is_watched_and_its_end_is_an_alert(routed: RoutedFleet) -> 
     routed.inventory()
     assert routed.up().code == 0
     assert "prometheus" not in said(routed.host("h04"), "ls /etc/systemd/system | grep dsv32")
+
+
+def wrong(routed: RoutedFleet) -> dict[str, list[str]]:
+    """Check of what watches → hosts where it does not hold."""
+    told = routed.run("check", "--only", "monitoring", "--json").lines("check")
+    return {t["id"]: t["hosts"] for t in told if t["verdict"] == "wrong"}
+
+
+def what_watches_is_checked(routed: RoutedFleet) -> None:
+    """Its end and a stranger on its port are told, and nothing while all is well."""
+    assert wrong(routed) == {}
+    host, monitor = routed.host("h02"), routed.host("h04")
+    said(host, "systemctl stop dsv32-node-exporter; systemd-run --unit=stranger python3 -m http.server 9100")
+    said(monitor, "systemctl kill -s STOP dsv32-alertmanager")
+    wait_for(
+        lambda: targets(routed).get(("host", f"{host.address}:9100", "h02")) == "down", "it is not missed"
+    )
+    try:
+        assert wrong(routed) == {
+            "exporter-ports": ["h02"],
+            "host-exporter-runs": ["h02"],
+            "prometheus-targets": ["h04"],
+            "alertmanager-ready": ["h04"],
+        }
+    finally:
+        said(monitor, "systemctl kill -s CONT dsv32-alertmanager")
+        said(host, "systemctl stop stranger; systemctl start dsv32-node-exporter")
+    wait_for(lambda: wrong(routed) == {}, "it is well again")
 
 
 def invocation(routed: RoutedFleet) -> str:

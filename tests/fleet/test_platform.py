@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import own_apt
 import pytest
 import stand_in_packages
 from stand_in_packages import KERNEL
@@ -17,13 +18,14 @@ from stub_fleet import DATA, Done, StubFleet, publish_model
 from witness import active, said
 
 from launcher.flows import mirror
-from launcher.sandbox import Sandbox
+from launcher.sandbox import Sandbox, SandboxHost
 from launcher.sandbox.boot import Disks
 
 pytestmark = pytest.mark.fleet
-DEBS = "platforms/stand-in/debs"
+ARCHIVE = "archive"
+"""Below /gpfs: what the repositories of distribution and vendors are elsewhere."""
 DESPITE = ("--despite", "rdma-rails,rdma-active,local-disk,shared-answers", "-m", "no NIC is played")
-DRIFTS = f"""set -e; cd /gpfs/{DEBS}
+DRIFTS = f"""set -e; cd /gpfs/{ARCHIVE}
 dpkg -i libgdrapi_2.5.2* libnvshmem3* libnccl2* nvidia-fabricmanager_580.173*
 sed -i 's/^options nvidia //' /etc/modprobe.d/dsv32-nvidia.conf; update-initramfs -u
 chmod 777 /usr/local/lib/dsv32
@@ -32,8 +34,10 @@ sed -i 's/= 1048576/= 65530/' /etc/sysctl.d/90-dsv32.conf
 sed -i /LimitMEMLOCK/d /etc/systemd/system/dsv32-decode-0.service
 systemctl unmask apt-daily-upgrade.timer; systemctl enable apt-daily-upgrade.timer
 sed -i 's/Upgrade "0"/Upgrade "1"/' /etc/apt/apt.conf.d/20auto-upgrades
+sed -n '/^Package: libgdrapi$/,/^$/p' /var/lib/dpkg/status >/var/lib/dpkg/updates/0001
 echo all
 """
+"""The last one is no drift: a host that lost power while dpkg wrote."""
 FOUND = {
     "gdrcopy-version": "gdrcopy/packages",
     "module-options-read": "nvidia-driver/options",
@@ -50,8 +54,8 @@ FOUND = {
 
 
 BOOTS = [
-    "nic-tuning/cmdline-booted",
     "doca-ofed/in-effect",
+    "nic-tuning/cmdline-booted",
     "nvidia-driver/running",
     "nvidia-driver/stream-memory",
     "nvidia-driver/peer-mapping",
@@ -82,11 +86,11 @@ class OnPlatform(StubFleet):
 
 @pytest.fixture(scope="module")
 def bare(test_sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnPlatform]:
-    """One host with nothing of ours, and packages for it on the shared file system."""
+    """One host with nothing of ours, and its platform on the shared file system, fetched by apt."""
     test_sandbox.down()
     test_sandbox.up(1, disks=Disks(nvme="512m"))
     folder = tmp_path_factory.mktemp("platform")
-    fill(test_sandbox, folder / "trees")
+    publish(test_sandbox, folder / "trees")
     publish_model(test_sandbox.gpfs)
     shutil.copytree(DATA, folder / "data")
     platform = folder / "data/configs/platforms/stand-in.yaml"
@@ -96,23 +100,37 @@ def bare(test_sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Ite
     stubs = OnPlatform(test_sandbox, folder)
     pools = {"decode": {"hosts": ["h01"]}}
     stubs.write(platform="stand-in", hardware="h200", layout="stub-single", hosts={"h01": {}}, pools=pools)
+    fetch(stubs)
     yield stubs
     test_sandbox.down()
 
 
-def fill(sandbox: Sandbox, work: Path) -> None:
-    """Stand-ins, and the real nftables, as packages of the platform; the machine's own is installed."""
-    folder, host = sandbox.gpfs / DEBS, sandbox.host("h01")
+def publish(sandbox: Sandbox, work: Path) -> None:
+    """Stand-ins, and the real nftables, in an archive; the machine's own stand-in is installed."""
+    folder, host = sandbox.gpfs / ARCHIVE, sandbox.host("h01")
     machine = stand_in_packages.publish(folder, work)
-    real = folder.parent / "real"
-    mirror.fill(real, {"nftables": ""}, status=host.place.root / "var/lib/dpkg/status", tell=lambda *_: None)
-    for deb in real.glob("*.deb"):
+    mirror.fill(work / "real", {"nftables": ""}, status=status_of(host), tell=lambda *_: None)
+    for deb in (work / "real").glob("*.deb"):
         shutil.copy(deb, folder)
     with (folder / "Packages").open("a") as index:
-        index.write((real / "Packages").read_text())
+        index.write((work / "real/Packages").read_text())
     starts = "systemctl daemon-reload && systemctl start stand-in-machine gpfs"
-    said(host, f"dpkg -i /gpfs/{DEBS}/{machine.name} && {starts}")
+    said(host, f"dpkg -i /gpfs/{ARCHIVE}/{machine.name} && {starts}")
     assert active(host, "stand-in-machine") == "active"
+
+
+def status_of(host: SandboxHost) -> Path:
+    """What dpkg knows of a bare host."""
+    return host.place.root / "var/lib/dpkg/status"
+
+
+def fetch(stubs: OnPlatform) -> None:
+    """The platform, by the command that is for that."""
+    config = own_apt.made(stubs.folder / "apt")
+    own_apt.know(config, stubs.sandbox.gpfs / ARCHIVE)
+    at = ("--to", str(stubs.sandbox.gpfs), "--status", str(status_of(stubs.host("h01"))))
+    built = stubs.run("platform", "build", *at, data=stubs.data, APT_CONFIG=str(config))
+    assert built.code == 0, built.stdout + built.stderr
 
 
 def test_from_nothing_to_serving(bare: OnPlatform) -> None:
@@ -165,7 +183,7 @@ def test_all_roles_taken_away_leave_what_others_may_need(bare: OnPlatform) -> No
     host = bare.host("h01")
     needed = bare.asked("remove", "doca-ofed", "--yes")
     assert needed.code == 2
-    assert "role nvidia-driver needs doca-ofed" in needed.problems[0]["what"]
+    assert {p["what"].split()[1] for p in needed.problems} == {"nic-tuning", "nvidia-driver"}
     serving = bare.asked("remove", "all", "--yes")
     assert serving.code == 6
     assert serving.problems[0]["do"] == "dsv32-launch down stub.yaml --limit h01"

@@ -533,8 +533,8 @@ def test_a_failed_job_shows_its_last_words(sandbox: Sandbox) -> None:
     with fleet_of(sandbox) as fleet:
         result = fleet.do("h01", [op], listener=silent, within_s=60)
     assert result.error
-    assert result.error.what == "job failing: job failing ended: exit-code, status 3 (limit 60 s)"
-    assert "torch-2.9 has another hash" in result.error.more
+    assert result.error.what == "job failing: ended: exit-code, status 3 (limit 60 s)"
+    assert result.error.why == "wheel torch-2.9 has another hash"
 
 
 def test_the_host_keeps_a_record_without_content(sandbox: Sandbox) -> None:
@@ -575,19 +575,19 @@ def test_packages_come_from_a_folder_and_from_nowhere_else(sandbox: Sandbox) -> 
     before = host.exec(*of_apt).stdout
     with fleet_of(sandbox) as fleet:
 
-        def install(names: object) -> Problem | None:
+        def install(names: dict[str, str]) -> Problem | None:
             op = Op("package", {"names": names, "from": "/gpfs/mirror"})
             return fleet.do("h01", [op], listener=silent, within_s=120).error
 
         assert install({"dsv32-test": "1.0"}) is None
         assert version_of(host) == "1.0"
-        assert install(["dsv32-test"]) is None
+        assert install({"dsv32-test": ""}) is None
         facts = fleet.ask({"h01": (probe,)})["h01"]
         assert isinstance(facts, Facts)
         assert facts[probe] == {"version": version_of(host)} == {"version": "2.0"}
         missing = install({"no-such-package": ""})
     assert missing
-    assert "no-such-package" in missing.more
+    assert "no-such-package" in missing.why
     assert host.exec(*of_apt).stdout == before
     assert "apt-" not in host.exec("ls", "/run/dsv32").stdout
 

@@ -25,9 +25,9 @@ class Killed(BaseException):
 @dataclass
 class Path:
     type: str
-    mode: str
-    owner: str
-    group: str
+    mode: str = "0644"
+    owner: str = "root"
+    group: str = "root"
     content: bytes = b""
 
 

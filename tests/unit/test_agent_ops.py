@@ -37,7 +37,8 @@ GUARD = {"order": "r1", "offered": "r1", "phase": "run", "alive": True, "waits":
         ({"order": "r0"}, "r1", "active", False),
         ({}, "r1", "inactive", False),
         ({"phase": "clean"}, "r1", "active", False),
-        ({"phase": "stop", "ends": [{"order": "r1"}]}, "r1", "failed", True),
+        ({"phase": "stop", "ends": [{"order": "r1", "when": 100.0}]}, "r1", "failed", True),
+        ({"phase": "clean", "ends": [{"order": "r1", "when": 99.0}]}, "r1", "inactive", False),
         ({}, "", "inactive", False),
         ({"order": "", "offered": "", "phase": "clean", "alive": False}, "", "inactive", True),
         ({"order": "", "offered": "", "phase": "stop"}, "", "inactive", False),
@@ -46,7 +47,7 @@ GUARD = {"order": "r1", "offered": "r1", "phase": "run", "alive": True, "waits":
 def test_an_order_is_obeyed_when_that_process_runs_or_has_ended(
     word: dict[str, Any], run: str, active: str, done: bool
 ) -> None:
-    assert obeyed({**GUARD, **word}, run, active) is done
+    assert obeyed({**GUARD, **word}, run, active, 100.0) is done
 
 
 def mode_of(path: Path) -> int:

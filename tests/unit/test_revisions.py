@@ -23,6 +23,7 @@ from launcher.model.revision import (
     Entry,
     entries_in,
     good_before,
+    history_text,
     merged,
     running,
     tried,
@@ -128,6 +129,7 @@ def test_what_is_no_archive_of_ours_is_refused(tmp_path: Path, archive: bytes) -
         ([("a", "up", "good"), ("b", "up", "begun")], "b", "a"),
         ([("a", "up", "good"), ("b", "upgrade", "begun")], "a", "a"),
         ([("a", "up", "good"), ("b", "upgrade", "failed")], "a", "a"),
+        ([("a", "up", "good"), ("b", "up", "good"), ("c", "upgrade", "bad")], "c", "b"),
         (
             [("z", "up", "good"), ("a", "up", "good"), ("b", "up", "good"), ("a", "rollback", "good")],
             "b",
@@ -162,6 +164,10 @@ def test_what_may_run_beside_what_is_wanted(told: list[tuple[str, str, str]], ex
 def test_of_a_run_that_some_hosts_missed_the_end_counts() -> None:
     begun, good = entry("a", result="begun"), entry("a")
     assert merged([[begun], [good], []]) == merged([[good], [begun]]) == (good,)
+    faulty = replace(begun, fault="ttft_ms mean 49 → 151")
+    assert merged([[begun], [faulty]]) == merged([[faulty], [begun]]) == (faulty,), "it goes back"
+    assert (faulty.goes_back, replace(faulty, result="bad").goes_back) == (True, False)
+    assert entries_in({"text": history_text([good, faulty])}) == (good, faulty)
     assert good.when == "2026-11-29T18:00:00Z"
     assert running([entry("a"), entry("b", result="failed", minute=1)]) == "a"
     assert entries_in(Unknown("no host")) == entries_in({"absent": True}) == ()

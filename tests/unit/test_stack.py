@@ -10,8 +10,10 @@ import shutil
 import subprocess
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+import own_apt
 import pytest
 from samples import sample
 
@@ -154,22 +156,9 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path],
     """Makes apt know a folder of packages with an index, and nothing else."""
     if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
         pytest.skip("no apt on this machine: stacks are built on Debian or Ubuntu")
-    state = tmp_path / "apt"
-    for part in ("lists/partial", "cache/archives/partial", "parts"):
-        (state / part).mkdir(parents=True)
-    (state / "status").touch()
-    (state / "apt.conf").write_text(
-        f'Dir::Etc::sourcelist "{state}/sources.list";\nDir::Etc::sourceparts "{state}/parts";\n'
-        f'Dir::Etc::preferencesparts "{state}/parts";\nDir::State::lists "{state}/lists";\n'
-        f'Dir::State::status "{state}/status";\nDir::Cache "{state}/cache";\nAPT::Sandbox::User "root";\n'
-    )
-    monkeypatch.setenv("APT_CONFIG", str(state / "apt.conf"))
-
-    def know(folder: Path) -> None:
-        (state / "sources.list").write_text(f"deb [trusted=yes] file:{folder} ./\n")
-        subprocess.run(["apt-get", "update", "-qq"], check=True, capture_output=True)
-
-    return know
+    config = own_apt.made(tmp_path / "apt")
+    monkeypatch.setenv("APT_CONFIG", str(config))
+    return partial(own_apt.know, config)
 
 
 @pytest.fixture
@@ -346,7 +335,9 @@ def on_platform(folder: Path, *, lock: str = "") -> Wanted:
     return resolve(sample("prod-min", folder, platform="x", data_dir=folder / "data"))
 
 
-def test_a_platform_is_locked_built_and_verified(repository: Path, tmp_path: Path) -> None:
+def test_a_platform_is_locked_built_and_verified(
+    repository: Path, archive: Callable[[Path], None], tmp_path: Path
+) -> None:
     data, shared = Data((tmp_path / "data", shipped())), tmp_path / "shared"
     unlocked = on_platform(tmp_path)
     text = platform.lock_text(unlocked, status=None)
@@ -368,7 +359,7 @@ def test_a_platform_is_locked_built_and_verified(repository: Path, tmp_path: Pat
     make_deb(repository, "inner", "1:2.0-1", "common (>= 1)")  # the same version, and another file
     files = {p.name: sha256_of(p) for p in repository.glob("*.deb")}
     (repository / "Packages").write_text("".join(mirror._stanzas(repository, files)))
-    subprocess.run(["apt-get", "update", "-qq"], check=True, capture_output=True)
+    archive(repository)
     with pytest.raises(LauncherError) as refused:
         platform.build(wanted, shared, lambda event: None, data=data)
     assert [p.what.split()[0].split("_")[0] for p in refused.value.problems] == ["inner"]

@@ -82,6 +82,8 @@ def test_first_run_copies_all_and_tells_how_far_it_is(place: Place) -> None:
         "text": "weights complete",
         "done": 9012,
         "total": 9012,
+        "per_s": 0,
+        "left_s": None,
         "read": 9012,
         "fetched": 0,
         "sent": 0,

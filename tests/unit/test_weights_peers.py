@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -181,12 +179,6 @@ class Hosts:
         path = self.root / f"{name}.progress"
         return json.loads(path.read_text()) if path.exists() else {"done": 0}
 
-    def await_done(self, name: str, size: int) -> None:
-        until_s = time.monotonic() + WITHIN_S
-        while self.told_by(name)["done"] < size:
-            assert time.monotonic() < until_s
-            time.sleep(0.02)
-
     def digests(self) -> set[str]:
         files = [self.root / name / "model/model.bin" for name in self.names] + [self.origin / "model.bin"]
         return {hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
@@ -213,24 +205,6 @@ def test_four_hosts_read_each_byte_once(tmp_path: Path, readers: int) -> None:
     assert hosts.read() == 40 * BLOCK + 12
     if readers:
         assert [hosts.told_by(name)["read"] > 0 for name in hosts.names] == [True, False, False, False]
-
-
-def test_a_reader_that_is_killed_is_made_up_for_and_goes_on_where_it_was(tmp_path: Path) -> None:
-    size = 400 * BLOCK
-    hosts = Hosts(tmp_path, 3, readers=1, read_mib_s=1)
-    hosts.publish(size)
-    hosts.start()
-    hosts.await_done("h01", size // 3)
-    hosts.running["h00"].send_signal(signal.SIGKILL)
-    hosts.running.pop("h00").communicate()
-    lost = hosts.told_by("h00")
-    hosts.await_done("h01", size // 2)
-    hosts.start("h00")
-    assert set(hosts.end().values()) == {""}
-    assert len(hosts.digests()) == 1
-    again = hosts.told_by("h00")
-    assert again["read"] + again["fetched"] < size - lost["done"] // 2, "what was there is kept"
-    assert hosts.read() < 2 * size
 
 
 def test_who_has_another_key_is_no_peer(tmp_path: Path) -> None:

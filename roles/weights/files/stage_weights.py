@@ -10,6 +10,7 @@ REVISION/.complete, written before the link, holds the sha256 of the manifest. -
 what FOLDER has and says what is wrong; what is right of it is all that the next run keeps.
 """
 
+import collections
 import contextlib
 import fcntl
 import hashlib
@@ -28,6 +29,7 @@ from weights_peers import Bringing, Fleet  # noqa: E402
 
 STREAMS = 16  # blocks at once: one stream does not fill a parallel file system, hundreds hurt its other users
 TELL_EVERY_S = 1
+RATE_OVER_S = 10  # so long a rate is of: what a host did at its start says little of when it ends
 SAVE_EVERY_S = 0.5  # between syncs of the disk: what a power loss may take is read again, no more
 COMPLETE, JOURNAL, MANIFEST = ".complete", ".blocks", ".manifest.json"
 ALONE = {
@@ -149,14 +151,14 @@ class Store:
                 return {int(line) for line in lines}
         return set()
 
-    def right(self, numbers, count=lambda size: None):
-        """Those of these blocks whose bytes are there and what they must be."""
+    def right(self, numbers, count=lambda block, right: None):
+        """Those of these blocks whose bytes are there and what they must be; `count` hears of each."""
 
         def is_right(number):
             block = self.blocks[number]
             handle = self.handles[block.name]
             right = has_data(handle, block) and sha256_of(handle, block) == block.sha256
-            count(block.size)
+            count(block, right)
             return number if right else None
 
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -224,21 +226,21 @@ class Progress:
     """How far it is, told to whoever started the job."""
 
     def __init__(self, total):
-        self.total, self.begun_s, self.first = total, time.monotonic(), None
+        self.total, self.seen = total, collections.deque(maxlen=RATE_OVER_S // TELL_EVERY_S + 1)
 
     def tell(self, text, done, **more):
+        """`per_s`: bytes a second of late; `left_s`: how long the rest takes so, None if nothing moves."""
+        self.seen.append((time.monotonic(), done))
+        (since_s, before), now_s = self.seen[0], self.seen[-1][0]
+        per_s = (done - before) / max(now_s - since_s, 0.001) if done < self.total else 0
+        left_s = round((self.total - done) / per_s) if per_s else None
+        if done < self.total:
+            text += f", {per_s / 2**20:.0f} MiB/s" + (f", {left_s} s left" if per_s else "")
         place = os.environ.get("DSV32_PROGRESS")
         if place:
-            told = {"text": text, "done": done, "total": self.total, **more}
-            Path(place + ".new").write_text(json.dumps(told))
+            told = {"text": text, "done": done, "total": self.total, "per_s": round(per_s), "left_s": left_s}
+            Path(place + ".new").write_text(json.dumps({**told, **more}))
             os.replace(place + ".new", place)
-
-    def rate(self, done):
-        """Words of how fast it goes, and how long that takes yet."""
-        self.first = done if self.first is None else self.first
-        per_s = (done - self.first) / max(time.monotonic() - self.begun_s, 0.001)
-        left = f", {(self.total - done) / per_s:.0f} s left" if per_s else ""
-        return f"bytes staged, {per_s / 2**20:.0f} MiB/s{left}"
 
 
 def stage(folder, origin, manifest):
@@ -331,8 +333,7 @@ def bring(store, fleet, origin, streams):
     def tell():
         done = before + bringing.bytes_read + bringing.bytes_fetched
         parts = {"read": bringing.bytes_read, "fetched": bringing.bytes_fetched, "sent": fleet.sent}
-        text = progress.rate(done) if store.missing() else "weights complete"
-        progress.tell(text, done, **parts)
+        progress.tell("bytes staged" if store.missing() else "weights complete", done, **parts)
 
     teller = Repeated(tell, TELL_EVERY_S)
     wrong = bringing.run(streams)
@@ -414,26 +415,37 @@ def verify(folder, origin, manifest):
     odd = [n for n, e in wanted.files.items() if size(here / n) != e["size"]]
     for name in wanted.files:
         store.handles[name] = os.open(here / name if name not in odd else os.devnull, os.O_RDONLY)
-    progress = Progress(sum(block.size for block in store.blocks))
-    done = [0]
-    lock = threading.Lock()
-
-    def count(size_bytes):
-        with lock:
-            done[0] += size_bytes
-
-    teller = Repeated(lambda: progress.tell(progress.rate(done[0]), done[0]), TELL_EVERY_S)
-    store.have = bits(set(store.right(range(len(store.blocks)), count)))
-    teller.stop()
-    wrong = [b for n, b in enumerate(store.blocks) if not store.have >> n & 1]
-    if wrong or odd:
+    wrong = verified(store, odd)
+    if wrong:
         remove(here / COMPLETE)
         store.unsaved = [n for n in range(len(store.blocks)) if store.have >> n & 1]
         (here / JOURNAL).write_text(wanted.digest + "\n")
         store.save()
-        names = sorted({b.name for b in wrong} | set(odd))
-        lines = (f"{here / n}: {sum(b.name == n for b in wrong)} blocks are wrong" for n in names)
-        raise Refused("\n".join([*lines, f"{', '.join(names)}: wrong bytes: run `dsv32-launch up`"]))
+        lines = (f"{here / n}: {count} blocks are wrong" for n, count in sorted(wrong.items()))
+        raise Refused("\n".join([*lines, f"{', '.join(sorted(wrong))}: wrong bytes: run `dsv32-launch up`"]))
+
+
+def verified(store, odd):
+    """Name → wrong blocks, of the files that have any, or are of another size; told as they are found."""
+    wrong = dict.fromkeys(odd, 0)
+    progress = Progress(sum(block.size for block in store.blocks))
+    done = [0]
+    lock = threading.Lock()
+
+    def count(block, right):
+        with lock:
+            done[0] += block.size
+            if not right:
+                wrong[block.name] = wrong.get(block.name, 0) + 1
+
+    def tell():
+        with lock:
+            progress.tell("bytes verified", done[0], wrong=dict(wrong))
+
+    teller = Repeated(tell, TELL_EVERY_S)
+    store.have = bits(set(store.right(range(len(store.blocks)), count)))
+    teller.stop()
+    return wrong
 
 
 @contextlib.contextmanager

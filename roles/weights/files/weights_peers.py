@@ -19,6 +19,7 @@ import time
 from typing import NamedTuple
 
 DEAD_AFTER_S = 10  # a host that has just been started by SSH answers within that, too
+BEGINS_WITHIN_S = 5  # a host that refuses: jobs of one run begin within that
 REFUSED_WITHIN_S = 3
 IDLE_S = 20  # for a block to move on a connection
 POLL_S = 0.5  # between questions of what a peer has; each block that comes tells that, too
@@ -133,24 +134,25 @@ class Peer:
         self.have, self.bad, self.busy, self.ungiven = 0, 0, 0, 0
         self.seen_s, self.ever = time.monotonic(), False
         self.asked = False  # and it has answered, or did not
-        self.ended, self.reads = False, True
+        self.ended, self.reads, self.refused = False, True, False
         self.idle = []  # connections that nobody uses
 
     @property
     def alive(self):
         """Heard of lately; at first it is trusted to come."""
-        return time.monotonic() - self.seen_s < DEAD_AFTER_S
+        return time.monotonic() - self.seen_s < (BEGINS_WITHIN_S if self.refused else DEAD_AFTER_S)
 
     def told(self, state):
         self.have, self.ended, self.reads = int(state["have"], 16), state["ended"], state["reads"]
-        self.seen_s, self.ever, self.asked = time.monotonic(), True, True
+        self.seen_s, self.ever, self.asked, self.refused = time.monotonic(), True, True, False
 
     def lost(self, error, block):
         """Whoever refuses, and did not before, has ended."""
         self.asked = True
         self.ungiven |= 0 if block is None else 1 << block
-        if self.ever and getattr(error, "errno", None) == errno.ECONNREFUSED:
-            self.seen_s = float("-inf")
+        if getattr(error, "errno", None) == errno.ECONNREFUSED:
+            self.refused = True
+            self.seen_s = float("-inf") if self.ever else self.seen_s
 
 
 class Connection:
@@ -341,7 +343,9 @@ class Fleet:
     def linger(self):
         """Stay for peers that still miss blocks."""
         self.asked_s = time.monotonic()
-        while time.monotonic() - self.asked_s < LINGER_S and any(not p.ended for p in self.alive()):
+        while any(p.ever and not p.ended for p in self.alive()):
+            if time.monotonic() - self.asked_s > LINGER_S:
+                return
             time.sleep(POLL_S)
 
 

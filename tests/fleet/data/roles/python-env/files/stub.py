@@ -4,6 +4,7 @@
     stub engine MODEL --host ADDRESS --port PORT ...    logs phases, answers health, metrics, completions
     stub router --prefill URL --decode URL ...          sends each request to a prefill, then to a decode
     stub front --host ADDRESS --port PORT --routers F   passes everything on to the router that users reach
+    stub bench --base-url URL --num-prompts N ...       asks, and writes down what it measured
 
 Of the engine's options one is its own, obeyed by every process but the one that leads: `--stub-dies` at its
 start with a `traceback`, or `quietly` with status 0; `late`, while it listens and is not ready; at the first
@@ -25,11 +26,13 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 LATE_S = 3
 RELEASE = os.path.dirname(os.path.abspath(__file__))
 KV_BYTES_PER_TOKEN = 1152
+JSON = {"Content-Type": "application/json"}
 
 
 class Server(BaseHTTPRequestHandler):
@@ -234,6 +237,53 @@ def send(url, body=None):
         return 502, str(error)
 
 
+def bench(options):
+    """Streams from the service, so many at once; ends when all have been answered."""
+    asked, tokens = (int(options[name][0]) for name in ("num-prompts", "output-len"))
+    url, prompt = options["base-url"][0] + "/v1/completions", options["seed"][0] * 20
+    times = []
+
+    def once(number):
+        body = {"model": options["model"][0], "prompt": f"{prompt} {number}", "max_tokens": tokens}
+        sent = json.dumps({**body, "stream": True}).encode()
+        began_s = time.monotonic()
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, sent, JSON)) as answer:
+                seen_s = [time.monotonic() - began_s for line in answer if line.startswith(b"data: {")]
+            times.append((seen_s[0], seen_s[-1]))
+        except (OSError, IndexError) as error:
+            print(f"request {number} failed: {error}", flush=True)
+
+    print("the run begins", flush=True)
+    began_s = time.monotonic()
+    with ThreadPoolExecutor(int(options["max-concurrency"][0])) as threads:
+        list(threads.map(once, range(asked)))
+    lasted_s = time.monotonic() - began_s
+    print("the run has ended", flush=True)
+    if "result-dir" in options:
+        told = figures(times, tokens, lasted_s)
+        with open(os.path.join(options["result-dir"][0], options["result-filename"][0]), "w") as file:
+            json.dump({"num_prompts": asked, **told}, file)
+    sys.exit(0)
+
+
+def figures(times, tokens, lasted_s):
+    """By the names of `vllm bench serve`."""
+    count = len(times)
+    first_s = sum(first for first, _ in times) / max(count, 1)
+    whole_s = sum(whole for _, whole in times) / max(count, 1)
+    return {
+        "completed": count,
+        "duration": lasted_s,
+        "total_output_tokens": count * tokens,
+        "request_throughput": count / lasted_s,
+        "total_token_throughput": count * tokens / lasted_s,
+        "mean_ttft_ms": 1000 * first_s,
+        "mean_tpot_ms": 1000 * (whole_s - first_s) / max(tokens - 1, 1),
+        "mean_e2el_ms": 1000 * whole_s,
+    }
+
+
 def read(words):
     """Option → its values; a flag that stands alone has none."""
     options = {}
@@ -246,5 +296,5 @@ def read(words):
 
 
 if __name__ == "__main__":
-    {"engine": engine, "router": router, "front": front}[sys.argv[1]](read(sys.argv[2:]))
+    {"engine": engine, "router": router, "front": front, "bench": bench}[sys.argv[1]](read(sys.argv[2:]))
     threading.Event().wait()
