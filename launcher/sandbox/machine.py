@@ -11,7 +11,7 @@ from pathlib import Path
 
 from launcher.sandbox import cgroups, lock, programs
 
-# every systemd takes several inotify instances; the table of neighbours is one for all hosts, a row for each pair
+# every systemd takes several inotify instances, every pair of hosts two rows of the one table of neighbours
 LIMITS: Mapping[str, int] = {
     "fs/inotify/max_user_instances": 4096,
     "fs/inotify/max_user_watches": 262_144,
