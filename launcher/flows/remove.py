@@ -11,7 +11,7 @@ from launcher.execute.hosts import by_host
 from launcher.execute.observe import observe
 from launcher.execute.planner import bind
 from launcher.flows.run import Run
-from launcher.flows.targets import Limit, all_units, unknown
+from launcher.flows.targets import FRONT_ADDRESS, WATCH, Limit, all_units, unknown
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.plan import Action, Change, Draft, Plan
 from launcher.model.problem import InputError, PlanRefusedError, Problem
@@ -122,8 +122,9 @@ def _serving(here: Wanted, answers: Iterable[Facts]) -> Iterator[Problem]:
     """Units that serve on these hosts: nobody takes away a driver, or an environment, under them."""
     facts = {its.host: its for its in answers}
     units = all_units(here.deployment) if here.deployment else ()
+    keeps = (WATCH, FRONT_ADDRESS)  # as guards do: they go with their roles, and `down` leaves them
     for one in units:
-        if one.host not in facts or one.guards:
+        if one.host not in facts or one.guards or one.owner in keeps:
             continue
         have = facts[one.host].get(Probe("unit", (one.name,)), Unknown("not asked"))
         if not isinstance(have, Unknown) and unit.runs(have):

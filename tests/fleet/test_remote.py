@@ -575,13 +575,13 @@ def test_packages_come_from_a_folder_and_from_nowhere_else(sandbox: Sandbox) -> 
     before = host.exec(*of_apt).stdout
     with fleet_of(sandbox) as fleet:
 
-        def install(names: object) -> Problem | None:
+        def install(names: dict[str, str]) -> Problem | None:
             op = Op("package", {"names": names, "from": "/gpfs/mirror"})
             return fleet.do("h01", [op], listener=silent, within_s=120).error
 
         assert install({"dsv32-test": "1.0"}) is None
         assert version_of(host) == "1.0"
-        assert install(["dsv32-test"]) is None
+        assert install({"dsv32-test": ""}) is None
         facts = fleet.ask({"h01": (probe,)})["h01"]
         assert isinstance(facts, Facts)
         assert facts[probe] == {"version": version_of(host)} == {"version": "2.0"}
