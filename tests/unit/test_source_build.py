@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -13,7 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from engine_hosts import USUAL
+from built_stack import made_data, repository, with_tools
 
 from launcher.flows import source_builds, stack, wheel_job
 from launcher.flows.source_builds import build_lock, fetch_source, spec_of
@@ -22,8 +21,6 @@ from launcher.load.data import Data, shipped
 from launcher.model.problem import LauncherError
 
 BUILD_ENV = Path(__file__).parents[2] / "roles/python-env/files/build_env.py"
-WHEELS = USUAL / "gpfs/stacks/sandbox-cpu/wheels"
-TOOLS = ("setuptools", "uv")
 EXTENSION = """\
 #include <Python.h>
 static PyObject *answer(PyObject *self, PyObject *none) { return PyLong_FromLong(ANSWER); }
@@ -39,22 +36,10 @@ setup(name="fast", version="1.0", ext_modules=[Extension("fast", ["fast.c"], def
 """
 
 
-def git(folder: Path, *words: str) -> str:
-    own = ["git", "-C", str(folder), "-c", "user.name=test", "-c", "user.email=test@localhost"]
-    return subprocess.run([*own, *words], check=True, capture_output=True, text=True).stdout.strip()
-
-
 @pytest.fixture
 def origin(tmp_path: Path) -> Path:
     """A repository with a C extension."""
-    folder = tmp_path / "fast"
-    folder.mkdir()
-    (folder / "fast.c").write_text(EXTENSION)
-    (folder / "setup.py").write_text(SETUP)
-    git(folder, "init", "-q")
-    git(folder, "add", ".")
-    git(folder, "commit", "-qm", "first")
-    return folder
+    return repository(tmp_path / "fast", {"fast.c": EXTENSION, "setup.py": SETUP})
 
 
 def on_this_machine(fetching: Fetching, name: str, folder: Path) -> Path:
@@ -74,17 +59,8 @@ def on_this_machine(fetching: Fetching, name: str, folder: Path) -> Path:
     return next((folder / "built").glob("fast-*.whl"))
 
 
-def made_data(folder: Path, origin: Path, pins: str) -> Data:
-    stacks = folder / "data/configs/stacks"
-    stacks.mkdir(parents=True, exist_ok=True)
-    (stacks / "x.lock").write_text(pins)
-    version, commit = f"{sys.version_info[0]}.{sys.version_info[1]}", git(origin, "rev-parse", "HEAD")
-    (stacks / "x.yaml").write_text(
-        f'about: A test.\nroles: [os-base]\npython: "{version}"\nlock: x.lock\nvariables: {{glibc: "2.36"}}\n'
-        f'builds:\n  fast:\n    version: "1.0"\n    git: {origin}\n    commit: {commit}\n'
-        '    environment: {ANSWER: "42", UNUSED: "{environment}/x"}\n'
-    )
-    return Data((folder / "data", shipped()))
+def data_of(folder: Path, origin: Path, pins: str) -> Data:
+    return Data((made_data(folder / "data", origin, pins), shipped()))
 
 
 @pytest.mark.skipif(not shutil.which("gcc") or not shutil.which("git"), reason="no gcc or no git")
@@ -92,16 +68,10 @@ def made_data(folder: Path, origin: Path, pins: str) -> Data:
     not (Path(sysconfig.get_paths()["include"]) / "Python.h").exists(), reason="no headers of this Python"
 )
 def test_a_c_extension_is_built_once_pinned_and_then_taken(tmp_path: Path, origin: Path) -> None:
-    found = [path for tool in TOOLS for path in WHEELS.glob(f"{tool}-*.whl")]
-    if len(found) != len(TOOLS):
+    shared = tmp_path / "shared"
+    if not (pins := with_tools(shared / "stacks/x/wheels")):
         pytest.skip("no wheels of stack sandbox-cpu on this machine")
-    shared, pins = tmp_path / "shared", ""
-    (shared / "stacks/x/wheels").mkdir(parents=True)
-    for path in found:
-        shutil.copy(path, shared / "stacks/x/wheels")
-        name, version = path.name.split("-")[:2]
-        pins += f"{name}=={version} --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
-    data = made_data(tmp_path, origin, pins)
+    data = data_of(tmp_path, origin, pins)
     wanted = stack.read("x", data)
     with pytest.raises(LauncherError) as nobody:
         stack.build(wanted, shared, lambda event: None, data=data)
@@ -112,7 +82,7 @@ def test_a_c_extension_is_built_once_pinned_and_then_taken(tmp_path: Path, origi
     assert problem.what.endswith("the lock has no pin of it")
     assert not (shared / "stacks/x/stack.json").exists()
 
-    data = made_data(tmp_path, origin, f"{problem.do.partition('names: ')[2]}\n{pins}")
+    data = data_of(tmp_path, origin, f"{problem.do.partition('names: ')[2]}\n{pins}")
     wanted = stack.read("x", data)
     built = stack.build(wanted, shared, lambda event: None, data=data, builder=on_this_machine)
     assert built.wheels == 3
@@ -128,7 +98,7 @@ def test_a_c_extension_is_built_once_pinned_and_then_taken(tmp_path: Path, origi
 
 @pytest.mark.skipif(not shutil.which("git"), reason="no git")
 def test_a_source_is_the_same_file_whoever_packs_it(tmp_path: Path, origin: Path) -> None:
-    recipe = stack.read("x", made_data(tmp_path, origin, "")).builds["fast"]
+    recipe = stack.read("x", data_of(tmp_path, origin, "")).builds["fast"]
     for name in ("a.tar", "b.tar"):
         fetch_source("fast", recipe, tmp_path / name)
     assert (tmp_path / "a.tar").read_bytes() == (tmp_path / "b.tar").read_bytes()
