@@ -12,7 +12,7 @@ from launcher.model.bench import Gate, Measured, Point, Verdict
 from launcher.model.measurement import Measurement
 from launcher.model.problem import Problem
 
-HIDDEN = "{0.worse_by:.1%} worse, and runs of one side differ by {0.noise:.1%}"
+HIDDEN = "{0.worse_by:.1%} worse, and runs differ by {0.noise:.1%} among themselves"
 ADDRESS = re.compile(r"\b\d{1,3}(\.\d{1,3}){3}\b")
 
 
