@@ -29,6 +29,7 @@ def finding_lines(measured: Iterable[Measured]) -> Iterator[str]:
             yield from _lines(f)
     for f in (f for f in findings if f.verdict == "open"):
         yield f"cannot tell on {where_of(f.ends)}, for {f.what}: {f.check.id}"
+        yield from rows(("do", f.check.install))
 
 
 def _lines(finding: LoadFinding) -> Iterator[str]:
@@ -83,6 +84,7 @@ def explain_lines(check: LoadCheck) -> Iterator[str]:
         ("why", check.why),
         ("owner", check.owner),
         ("do", check.remedy),
+        ("install", check.install),
         ("source", check.known_from),
         ("check", check.source),
     )

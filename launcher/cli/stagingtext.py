@@ -59,10 +59,16 @@ def forecast_line(told: Forecast | None) -> str:
     if told is None:
         return ""
     hosts = count(told.hosts, "host")
+    rate = f"at the {size(told.per_s)}/s that these hosts could read just now"
+    once, all_of = age(told.once / told.per_s), age(told.total / told.per_s)
+    if told.in_place:
+        reading = f"weights in place: {size(told.total)} read by {hosts}: {all_of} {rate}"
+        staged = f"staged (`paths: {{weights: staged}}`), {size(told.once)} would be read once: {once}"
+        return f"{reading}; {staged}, if network and disks are as fast"
     staging = f"weights: {size(told.missing)} for {hosts}, {size(told.once)} of it read once"
-    took = f"{age(told.once / told.per_s)} at the {size(told.per_s)}/s that these hosts could read just now"
-    later = f"unstaged, each start of all would read {size(told.total)}: {age(told.total / told.per_s)}"
-    return f"{staging}: {took}, if network and disks are as fast; {later}"
+    reads = f"each cold start of all reads {size(told.total)}: {all_of}"
+    in_place = f"in place (`paths: {{weights: in-place}}`), {reads}"
+    return f"{staging}: {once} {rate}, if network and disks are as fast; {in_place}"
 
 
 @dataclass(slots=True)

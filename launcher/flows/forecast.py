@@ -36,11 +36,13 @@ class Forecast:
     missing: int
     """Bytes, of all hosts together."""
     once: int
-    """Bytes that are read from the shared file system, and handed on."""
+    """Bytes that are read from the shared file system, and handed on, or would be if they were staged."""
     total: int
     """Bytes that engines of these hosts read at a start, all of them together."""
     per_s: float
     """Bytes a second, that these hosts read at once just now, or that they are limited to."""
+    in_place: bool
+    """Nothing is handed on: each host reads all of its own."""
 
 
 def forecast(fleet: Hands, wanted: Wanted, planned: Plan) -> Forecast | None:
@@ -63,7 +65,8 @@ def forecast(fleet: Hands, wanted: Wanted, planned: Plan) -> Forecast | None:
         per_s = min(per_s, limit * 2**20)
     if not per_s:
         return None
-    return Forecast(len(seen.hosts), sum(missing), max(missing), seen.total, per_s)
+    in_place = any(want.in_place for want in staged.values())
+    return Forecast(len(seen.hosts), sum(missing), max(missing), seen.total, per_s, in_place)
 
 
 def _samples(

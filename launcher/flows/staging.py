@@ -17,7 +17,10 @@ from launcher.model.run import Event, Listener
 from launcher.model.wish import Wanted
 from launcher.steps import texts, weights
 
-State: TypeAlias = Literal["complete", "staging", "verifying", "failed", "incomplete", "absent", "unknown"]
+State: TypeAlias = Literal[
+    "complete", "staging", "reading", "verifying", "failed", "incomplete", "absent", "unknown"
+]
+MOVING = frozenset({"staging", "reading", "verifying"})
 JOURNAL_BYTES = 4 << 20
 """Of the blocks that a host has: 41,000 numbers are 240 kB."""
 
@@ -118,7 +121,7 @@ def standing(host: str, want: weights.Params, facts: Facts | Problem) -> HostWei
     sizes = [_parts(int(entry["size"]), manifest["blocks"]["size"]) for entry in manifest["files"].values()]
     blocks = _journaled(journals.get(_journal(want, revision), ""), manifest["blocks"]["sha256"])
     state, note, progress = _state(want, facts)
-    running = progress if state in ("staging", "verifying") else {}
+    running = progress if state in MOVING else {}
     done = total if state == "complete" else total * blocks // max(sum(sizes), 1)
     return HostWeights(
         host,
@@ -126,12 +129,12 @@ def standing(host: str, want: weights.Params, facts: Facts | Problem) -> HostWei
         state,
         revision,
         blocks,
-        sum(sizes),
-        int(running.get("done", done)) if state == "staging" else done,
+        0 if want.in_place else sum(sizes),
+        done if state == "verifying" else int(running.get("done", done)),
         total,
         float(running.get("per_s", 0)),
         running.get("left_s"),
-        note,
+        note or ("in place" if want.in_place else ""),
     )
 
 
@@ -139,7 +142,7 @@ def _state(want: weights.Params, facts: Facts) -> tuple[State, str, Mapping[str,
     """In a word; what its job said last where it failed; how far it is where it runs."""
     job, verification = facts[_jobs(want)], facts[weights.verification_of(want).probe]
     if job["state"] == "running":
-        return "staging", "", job["progress"] or {}
+        return ("reading" if want.in_place else "staging"), "", job["progress"] or {}
     if not isinstance(verification, Unknown) and verification["state"] == "running":
         return "verifying", "", verification["progress"] or {}
     if not weights.changes(want, facts):
@@ -147,6 +150,8 @@ def _state(want: weights.Params, facts: Facts) -> tuple[State, str, Mapping[str,
     if job["state"] == "failed":
         return "failed", job["tail"][-1] if job["tail"] else "", {}
     files = facts[weights.files_of(want)]
+    if want.in_place:
+        return "incomplete", "", {}
     return ("incomplete" if files["files"] or any(facts[_journals(want)]) else "absent"), "", {}
 
 
@@ -177,8 +182,11 @@ def verify(fleet: Hands, staged: Mapping[str, weights.Params], listener: Listene
     """Every byte of every host is read and compared, all hosts at once; what is wrong, by host and file.
 
     A host with wrong bytes no longer counts as complete: the next `up` brings those blocks, and no other.
+    Of files in place, which are those of all hosts, the first host reads.
     """
-    found = fleet.map(tuple(staged), lambda host: _verified(fleet, host, staged[host], listener))
+    shared = [host for host, want in staged.items() if want.in_place]
+    hosts = tuple(host for host in staged if host not in shared[1:])
+    found = fleet.map(hosts, lambda host: _verified(fleet, host, staged[host], listener))
     return tuple(f for host, each in found.items() for f in _findings(host, each))
 
 
@@ -206,4 +214,5 @@ def _wrong(host: str, want: weights.Params, wrong: Mapping[str, int]) -> Iterato
     for name, blocks in sorted(wrong.items()):
         what = f"{name} has {blocks} wrong block{'' if blocks == 1 else 's'}"
         why = f"bytes below {want.path} are not what {want.manifest} says"
-        yield Finding(Severity.ERROR, host, what, Problem(what, host, why, "dsv32-launch up"))
+        do = weights.IN_PLACE_REMEDY if want.in_place else "dsv32-launch up"
+        yield Finding(Severity.ERROR, host, what, Problem(what, host, why, do))

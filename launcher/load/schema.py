@@ -23,6 +23,9 @@ __all__ = ["Place", "fill", "json_schema", "near"]
 
 T = TypeVar("T")
 
+READABLE = 20
+"""So many names are listed to who wrote an unknown one; the longest list of keys that people write has 17."""
+
 
 def fill(wanted: type[T], values: object, *, place: Place, given: Mapping[str, object] | None = None) -> T:
     """Makes a `wanted` (a dataclass, or a type made of such) from a document's values or plain ones.
@@ -69,7 +72,7 @@ def near(word: str, known: Iterable[str]) -> str:
         return "there is none to choose from"
     meant = difflib.get_close_matches(word, names, n=1)
     guess = [f"did you mean `{meant[0]}`?"] if meant else []
-    if len(names) <= 16:
+    if len(names) <= READABLE:
         guess.append(f"known: {', '.join(names)}")
     return " ".join(guess) or f"none of the {len(names)} known names is near it"
 

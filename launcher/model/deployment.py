@@ -211,7 +211,7 @@ class Deployment:
 
     cluster: str
     model_path: str
-    """Local folder of the staged weights; its text is the same on all hosts (NIXL compares it)."""
+    """Folder of the weights, staged or in place; its text is the same on all hosts (NIXL compares it)."""
     served_name: str
     environment_path: str
     """Local folder of the Python environment."""

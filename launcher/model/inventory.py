@@ -12,6 +12,7 @@ from launcher.model.profile import EnginePool, Port, Setting, SettingsByPool
 from launcher.model.telemetry import ExporterName
 
 PoolName: TypeAlias = Literal["prefill", "decode", "router"]
+WeightsPlace: TypeAlias = Literal["staged", "in-place"]
 ENGINE_POOLS: tuple[EnginePool, ...] = ("prefill", "decode")
 
 
@@ -75,6 +76,9 @@ class Paths:
     """The shared file system (GPFS) as the hosts see it: stacks and model weights come from here."""
     local: str
     """A local disk of the host (NVMe): environments, staged weights and caches go here."""
+    weights: WeightsPlace = "staged"
+    """staged: hosts copy them to `local`, where engines read them; in-place: engines read them on `shared`,
+    and `up` reads them into the page cache before. `plan` says how long each takes."""
 
 
 @dataclass(frozen=True, slots=True)

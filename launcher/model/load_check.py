@@ -44,6 +44,8 @@ class LoadCheck:
     unit: str
     owner: Owner
     remedy: str
+    install: str
+    """What brings its program to a host that lacks it: one command or edit."""
     why: str
     known_from: str
     samples: Annotated[tuple[Sample, ...], MinLen(1)]

@@ -13,8 +13,10 @@ from launcher.resolve.topology import Seat
 
 
 def model_path(serving: Serving) -> str:
-    """The staged weights on each host."""
-    return f"{serving.inventory.paths.local}/models/{serving.model.folder}"
+    """The weights as each host sees them: staged, or in place."""
+    paths = serving.inventory.paths
+    root = paths.shared if paths.weights == "in-place" else paths.local
+    return f"{root}/models/{serving.model.folder}"
 
 
 def environment_path(serving: Serving) -> str:

@@ -65,7 +65,7 @@ def front_endpoints(host: Host, layout: RouterLayout) -> tuple[Endpoint, Endpoin
 def weights_endpoints(host: Host, steps: Iterable[Step]) -> Iterator[Endpoint]:
     """Where other hosts ask this one for blocks of weights, while its job brings them."""
     for step in steps:
-        if isinstance(step.want, weights.Params) and step.want.peers:
+        if isinstance(step.want, weights.Params) and step.want.peers and not step.want.in_place:
             yield Endpoint("weights", host.name, host.address, step.want.port, source=step.source)
 
 

@@ -1,4 +1,4 @@
-"""weights: a folder of model files that equals a manifest, made by jobs of all hosts together."""
+"""weights: a folder of model files that equals a manifest, made by jobs of all hosts, or read in place."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from launcher.steps.attributes import AbsolutePath
 from launcher.steps.jobs import Job, draft
 
 MANIFEST_BYTES = 4 << 20
+RECORD_BYTES = 4096
+IN_PLACE_REMEDY = "bring the file to the shared file system again"
 FILES_NAMED = 3
 """Files that a plan names before it says how many more there are."""
 
@@ -24,7 +26,7 @@ FILES_NAMED = 3
 @dataclass(frozen=True, slots=True)
 class Params:
     """Files under `path`; complete when the manifest recorded there at publication is `manifest`, and every
-    file has the size it says."""
+    file has the size it says. Where `path` is `origin` they stay there, and `record` says what was read."""
 
     path: AbsolutePath
     origin: str
@@ -35,6 +37,11 @@ class Params:
     copier: str
     """Program on the host that copies: COPIER PATH SOURCE MANIFEST, with $DSV32_FLEET. It brings what is
     missing or wrong, verifies, and writes the manifest's sha256 into `path`/.complete last."""
+    reader: str
+    """Program on the host for files in place: READER PATH MANIFEST RECORD. It compares sizes, reads all into
+    the page cache if memory holds it, and writes the manifest's sha256 into RECORD last."""
+    record: AbsolutePath = "/var/lib/dsv32/weights-in-place"
+    """File on the host."""
     host: str = ""
     """Its name in `peers`."""
     peers: str = ""
@@ -53,10 +60,16 @@ class Params:
     """Blocks on their way to a host at once."""
     within_s: Annotated[int, Ge(1)] = 14400
 
+    @property
+    def in_place(self) -> bool:
+        """Do engines read them where they are published?"""
+        return self.path == self.origin
+
 
 def probes(want: Params) -> tuple[Probe, ...]:
-    """The manifest, the files, and the job."""
-    return (manifest_of(want), files_of(want), job_of(want).probe)
+    """The manifest, the files, the job, and of files in place what was read."""
+    asked = (manifest_of(want), files_of(want), job_of(want).probe)
+    return (*asked, record_of(want)) if want.in_place else asked
 
 
 def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
@@ -65,19 +78,18 @@ def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
     subject = f"weights {want.path}"
     if isinstance(manifest, Unknown) or "text" not in manifest:
         after = f"unknown (no {want.manifest})" if not isinstance(manifest, Unknown) else str(manifest)
-        before = str(have) if isinstance(have, Unknown) else _recorded(have)
-        return (draft(job_of(want), facts, subject=subject, before=before, after=after),)
+        return (draft(job_of(want), facts, subject=subject, before=_recorded(want, facts), after=after),)
     revision = texts.digest(manifest["text"])
-    after = f"revision {revision[:12]}"
-    if isinstance(have, Unknown):
-        return (draft(job_of(want), facts, subject=subject, before=str(have), after=after),)
-    wrong = tuple(_wrong(json.loads(manifest["text"])["files"], have["files"]))
-    if have["manifest"] == revision and not wrong:
-        return ()
-    before = _recorded(have)
-    if have["manifest"] == revision:
-        more = f" and {len(wrong) - FILES_NAMED} more" if len(wrong) > FILES_NAMED else ""
-        before = ", ".join(wrong[:FILES_NAMED]) + more
+    after = f"revision {revision[:12]}" + (" in place" if want.in_place else "")
+    before = _recorded(want, facts)
+    if not isinstance(have, Unknown):
+        wrong = tuple(_wrong(json.loads(manifest["text"])["files"], have["files"]))
+        same = _revision(want, facts) == revision
+        if same and not wrong:
+            return ()
+        if wrong and (same or want.in_place):
+            more = f" and {len(wrong) - FILES_NAMED} more" if len(wrong) > FILES_NAMED else ""
+            before = ", ".join(wrong[:FILES_NAMED]) + more
     return (draft(job_of(want), facts, subject=subject, before=before, after=after),)
 
 
@@ -90,10 +102,24 @@ def _wrong(files: Mapping[str, Mapping[str, Any]], have: Mapping[str, int]) -> I
             yield f"{name} has {have[name]} of {size} bytes"
 
 
-def _recorded(have: Mapping[str, Any]) -> str:
-    if have["manifest"]:
-        return f"revision {have['manifest'][:12]}"
+def _recorded(want: Params, facts: Facts) -> str:
+    """What the host has now, in words."""
+    have = facts[files_of(want)]
+    if isinstance(have, Unknown):
+        return str(have)
+    if revision := _revision(want, facts):
+        return f"revision {revision[:12]}"
+    if want.in_place:
+        return "not read"
     return "incomplete" if have["files"] else "absent"
+
+
+def _revision(want: Params, facts: Facts) -> str:
+    """sha256 of the manifest by which all was staged, or read in place; empty where none is recorded."""
+    if not want.in_place:
+        return facts[files_of(want)]["manifest"] or ""
+    told = facts[record_of(want)]
+    return "" if isinstance(told, Unknown) else str(told.get("text", "")).strip()
 
 
 def manifest_of(want: Params) -> Probe:
@@ -106,14 +132,23 @@ def files_of(want: Params) -> Probe:
     return Probe("weights", (want.path,))
 
 
+def record_of(want: Params) -> Probe:
+    """What was read in place."""
+    return Probe("read", (want.record, RECORD_BYTES))
+
+
 def job_of(want: Params) -> Job:
-    """Brings what is missing or wrong."""
+    """Brings what is missing or wrong; of files in place, reads all."""
     words = (want.copier, want.path, want.origin, want.manifest)
+    if want.in_place:
+        words = (want.reader, want.path, want.manifest, want.record)
     return Job("weights", words, want.within_s, {"DSV32_FLEET": json.dumps(_fleet(want))})
 
 
 def verification_of(want: Params) -> Job:
-    """Reads all that is published; it fails, and makes the revision incomplete, where bytes are wrong."""
+    """Reads all that is published; it fails where bytes are wrong. What was staged is incomplete then."""
+    if want.in_place:
+        return Job("verify", (want.reader, "--verify", want.path, want.manifest), want.within_s)
     words = (want.copier, "--verify", want.path, want.origin, want.manifest)
     return Job("verify", words, want.within_s)
 

@@ -23,18 +23,20 @@ from launcher.resolve.expand import shared_values
 
 CHECKS = read_checks(Data((shipped(),)))
 BY_ID = {check.id: check for check in CHECKS}
+DEVICES = 'NCCL_IB_HCA: "=mlx5_0,mlx5_1", NVSHMEM_HCA_LIST: "mlx5_0:1,mlx5_1", UCX_NET_DEVICES: "mlx5_1:1"'
 HOST_FACTS = "hostname=gpu01\nos=ubuntu 24.04\nkernel=6.8.0-87-generic\ncpus=192\nmemory_gib=1820.9\n"
 
 
 @pytest.fixture(scope="module")
 def fleets(tmp_path_factory: pytest.TempPathFactory) -> list[Wanted]:
-    """Each sample as it is, and with monitoring on its first host."""
+    """Each sample as it is, and with monitoring on its first host; engines with GPUs have devices named."""
     found: list[Wanted] = []
     for name in SAMPLES:
         folder = tmp_path_factory.mktemp(name)
         plain = sample(name, folder)
         path, host = folder / plain.inventory.path, next(iter(plain.inventory.hosts))
-        text = f"{path.read_text()}\nmonitoring: {{host: {host}}}\n"
+        devices = f"environment: {{all: {{{DEVICES}}}}}\n" if name.startswith("prod") else ""
+        text = f"{path.read_text()}\nmonitoring: {{host: {host}}}\n{devices}"
         found += [resolve(plain), resolve(load(path, text=text))]
     return found
 

@@ -41,7 +41,7 @@ def test_a_load_check_knows_its_words_and_who_puts_it_right(check: LoadCheck, fl
         assert all(word and "{{" not in word for word in words)
         assert all(len(leg.words) == len(meeting.hosts) for leg in meeting.legs)
     assert read_programs(check, DATA).keys() == set(check.files)
-    for text in (check.title, check.why, check.remedy, check.known_from):
+    for text in (check.title, check.why, check.remedy, check.install, check.known_from):
         assert text
         assert not text.endswith(".")
         assert "\n" not in text
@@ -94,6 +94,7 @@ checks:
     unit: GB/s
     owner: hardware
     remedy: none
+    install: none
     why: none
     known_from: none
     samples: [{{text: x, reads: {{}}}}]

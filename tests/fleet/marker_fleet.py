@@ -135,6 +135,7 @@ def _steps(host: str, shape: Shape) -> tuple[Step, ...]:
                 "/gpfs/models/marker",
                 "/gpfs/models/marker/manifest.json",
                 "/usr/local/bin/marker-copy",
+                "/usr/local/bin/marker-read",
             ),
         ),
     ]

@@ -172,3 +172,45 @@ def test_flipped_and_cut_shards_are_named_and_only_they_are_mended(staging: Stag
     brought = {host: staging.progress(host) for host in ("h03", "h04")}
     assert [p["read"] + p["fetched"] for p in brought.values()] == [BLOCK, 3 * BLOCK]
     assert staging.command("weights", "verify", "-m", "once more").code == 0
+
+
+def test_in_place_engines_read_the_shared_folder_and_a_shard_that_grew_is_named(stubs: StubFleet) -> None:
+    """It is read ahead, once; then nothing is left to do until the folder is another one."""
+    stubs.bare()
+    paths = {"shared": "/gpfs", "local": "/nvme", "weights": "in-place"}
+    stubs.write(layout="stub-single", pools={"decode": {"hosts": ["h02", "h03"]}}, paths=paths)
+    planned = stubs.plan()
+    assert planned.lines("plan"), planned.stdout + planned.stderr
+    remark = planned.lines("plan")[0]["remark"]
+    assert "weights in place: 2.0 MiB read by 2 hosts: " in remark
+    assert "staged (`paths: {weights: staged}`), 1.0 MiB would be read once: " in remark
+    assert stubs.up().code == 0
+    host = stubs.host("h02")
+    assert " /gpfs/models/tiny" in said(host, "cat /etc/systemd/system/dsv32-decode-0.service")
+    assert said(host, "find /nvme/models -mindepth 1; find /gpfs/models -name '.tiny*'") == ""
+    assert '"text": "bytes read ahead"' in said(host, "cat /run/dsv32/job-weights-*.progress")
+    told = stubs.run("weights", "status", "--json").lines("host-weights")
+    assert [(h["host"], h["state"], h["note"]) for h in told] == [
+        ("h02", "complete", "in place"),
+        ("h03", "complete", "in place"),
+    ]
+    verified = stubs.run("weights", "verify", "-m", "new", "--json")
+    assert [(f["subject"], f["severity"]) for f in verified.lines("finding")] == [("h02", "OK")]
+    again = stubs.plan()
+    assert (again.code, again.changes) == (0, [])
+
+    shard = stubs.sandbox.gpfs / "models/tiny/model.safetensors"
+    size = shard.stat().st_size
+    with shard.open("ab") as file:
+        file.write(b"x")
+    try:
+        changes = {c["host"]: c["before"] for c in stubs.plan().lines("change")}
+        assert changes == dict.fromkeys(("h02", "h03"), f"model.safetensors has {size + 1} of {size} bytes")
+        done = stubs.up()
+        assert done.code == 1
+        assert all("model.safetensors: of another size" in p["why"] for p in done.problems)
+    finally:
+        with shard.open("ab") as file:
+            file.truncate(size)
+    assert stubs.up().code == 0
+    assert stubs.plan().changes == []

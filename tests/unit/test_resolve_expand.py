@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 from resolve_wish import wish
 
+from launcher.model.inventory import WeightsPlace
 from launcher.model.problem import InputError
 from launcher.model.role import Step
 from launcher.model.wish import Wish
 from launcher.resolve import resolve
+from launcher.resolve.ports import weights_endpoints
+from launcher.steps import weights
 
 LAYOUT = "prefill: {}\ndecode: {hosts_per_instance: 2, data_parallel: 2, style: hybrid}\nrouter: {}\n"
 STACK = """
@@ -153,3 +156,20 @@ def test_without_a_layout_hosts_are_provisioned_and_nothing_serves(tmp_path: Pat
     wanted = resolve(replace(made, inventory=inventory))
     assert wanted.deployment is None
     assert ids(wanted.steps["h08"]) == ["last/every"]
+
+
+@pytest.mark.parametrize(("place", "root"), [("staged", "/nvme"), ("in-place", "/gpfs")])
+def test_engines_read_weights_where_the_inventory_says(
+    tmp_path: Path, place: WeightsPlace, root: str
+) -> None:
+    """In place, no host hands others any."""
+    made = wish(tmp_path, LAYOUT)
+    paths = replace(made.inventory.paths, weights=place)
+    wanted = resolve(replace(made, inventory=replace(made.inventory, paths=paths)))
+    assert wanted.deployment
+    processes = [p for i in wanted.deployment.instances for p in i.processes]
+    assert {p.arguments[0].value for p in processes} == {f"{root}/models/tiny"}
+    for host in {p.host for p in processes}:
+        steps = wanted.steps[host]
+        assert [s.want.in_place for s in steps if isinstance(s.want, weights.Params)] == [place == "in-place"]
+        assert len(list(weights_endpoints(made.inventory.hosts[host], steps))) == (place == "staged")

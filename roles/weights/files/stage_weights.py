@@ -412,10 +412,7 @@ def verify(folder, origin, manifest):
     if text_of(here / COMPLETE).strip() != wanted.revision:
         raise Refused(f"{folder} is not of this manifest: run `dsv32-launch up`")
     store = Store(here, wanted)
-    odd = [n for n, e in wanted.files.items() if size(here / n) != e["size"]]
-    for name in wanted.files:
-        store.handles[name] = os.open(here / name if name not in odd else os.devnull, os.O_RDONLY)
-    wrong = verified(store, odd)
+    wrong = verified(store)
     if wrong:
         remove(here / COMPLETE)
         store.unsaved = [n for n in range(len(store.blocks)) if store.have >> n & 1]
@@ -425,8 +422,12 @@ def verify(folder, origin, manifest):
         raise Refused("\n".join([*lines, f"{', '.join(sorted(wrong))}: wrong bytes: run `dsv32-launch up`"]))
 
 
-def verified(store, odd):
+def verified(store):
     """Name → wrong blocks, of the files that have any, or are of another size; told as they are found."""
+    files, here = store.wanted.files, store.folder
+    odd = [n for n, e in files.items() if size(here / n) != e["size"]]
+    for name in files:
+        store.handles[name] = os.open(here / name if name not in odd else os.devnull, os.O_RDONLY)
     wrong = dict.fromkeys(odd, 0)
     progress = Progress(sum(block.size for block in store.blocks))
     done = [0]
