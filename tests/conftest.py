@@ -6,10 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 pytest_plugins = ["engine_hosts"]
+# how long an example takes is a matter of what else the machine does
+settings.register_profile("here", deadline=None)
+settings.load_profile("here")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

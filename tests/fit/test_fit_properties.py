@@ -50,7 +50,6 @@ def shapes(draw: st.DrawFn) -> Shape:
     )
 
 
-@settings(deadline=None)
 @given(shapes())
 def test_routed_experts_over_all_gpus_are_the_checkpoints_and_the_copies(shape: Shape) -> None:
     sizes = {line.name: line.size_gib for line in budget(V32, H200, shape).lines}
@@ -59,7 +58,6 @@ def test_routed_experts_over_all_gpus_are_the_checkpoints_and_the_copies(shape: 
     assert abs(held / (58 * (256 + shape.redundant_experts) * each) - 1) < 1e-9
 
 
-@settings(deadline=None)
 @given(shapes())
 def test_more_of_anything_leaves_no_more_kv(shape: Shape) -> None:
     kv = budget(V32, H200, shape).kv_gib
@@ -75,7 +73,6 @@ def test_more_of_anything_leaves_no_more_kv(shape: Shape) -> None:
     assert all(budget(V32, H200, other).kv_gib <= kv for other in more)
 
 
-@settings(deadline=None)
 @given(shapes(), st.integers(1, 20000), st.integers(1, 20000))
 def test_requests_held_at_once_fit_into_the_cache_and_fall_with_their_length(
     shape: Shape, tokens: int, more: int
@@ -87,7 +84,7 @@ def test_requests_held_at_once_fit_into_the_cache_and_fall_with_their_length(
     assert made.requests_per_instance(tokens) == held * shape.data_parallel
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(shapes())
 def test_what_is_proposed_fits_and_what_fits_is_left_alone(shape: Shape) -> None:
     found = nearest(V32, H200, shape, utilization=0.92, context=8192)

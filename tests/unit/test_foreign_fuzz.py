@@ -15,7 +15,7 @@ PIECES = st.sampled_from([*"\"'`$(){}[]<>|&;\\\n\t #=-!*@,:%", *WORDS.replace("\
 """What the forms are made of."""
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     st.one_of(
         st.text(max_size=200),
@@ -28,7 +28,7 @@ def test_arbitrary_text(text: str) -> None:
     assert reading.launches or reading.problems
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.sampled_from([UNIT, COMPOSE, KUBERNETES, SCRIPT]), st.data())
 def test_damaged_files(text: str, data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 4))):

@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.checks.blame import culprits, findings_of, together
@@ -27,7 +27,6 @@ def names(number: int) -> list[str]:
     return [f"gpu{n:02}" for n in range(1, number + 1)]
 
 
-@settings(deadline=None)
 @given(st.integers(0, 40))
 def test_each_pair_meets_once_and_no_host_is_in_two_pairs_of_a_round(number: int) -> None:
     hosts = names(number)

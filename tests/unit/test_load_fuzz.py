@@ -81,7 +81,7 @@ def survives(text: str, use: Callable[[Path], object], path: Path) -> None:
     assert all(problem.what and problem.do for problem in problems)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(edited(GOOD) | regrown(GOOD))
 @example(GOOD.replace("max-num-seqs: 256", "max-num-seqs: " + "9" * 5000))
 @example(GOOD.replace("max-num-seqs: 256", "a: [" + "9" * 5000 + ", 1e999]"))
@@ -93,7 +93,7 @@ def test_any_inventory(text: str) -> None:
         survives(text, use, Path(folder) / "x.yaml")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.sampled_from([LAYOUT, ENGINE, STACK, ROLE]).flatmap(
         lambda name: st.tuples(
@@ -118,7 +118,7 @@ ANSIBLE = (
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(edited(ANSIBLE) | regrown(ANSIBLE))
 def test_any_ansible_inventory(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_wanted import ENGINE, HOSTS, SPANS, step, steps_of, wanted_of
 from table_fleet import UNITS, Path, TableFleet, Unit, fleet_of, quiet
@@ -100,7 +100,6 @@ def drift(fleet: TableFleet, host: str, kind: str) -> None:
                 have.enabled = "disabled"
 
 
-@settings(deadline=None)
 @given(drifts())
 def test_from_any_drift_one_apply_reaches_what_is_wished(faults: list[tuple[str, str]]) -> None:
     wanted = wanted_of()
@@ -115,7 +114,6 @@ def test_from_any_drift_one_apply_reaches_what_is_wished(faults: list[tuple[str,
     assert plan_of(fleet, wanted).changes == ()
 
 
-@settings(deadline=None)
 @given(drifts())
 def test_if_one_process_moves_all_processes_of_its_instance_do(faults: list[tuple[str, str]]) -> None:
     wanted = wanted_of()

@@ -90,7 +90,7 @@ class Simulation:
                 return
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 40), st.lists(st.integers(0, 99), max_size=9))
 def test_every_host_gets_all_and_each_block_is_read_once(
     peers: ModuleType, hosts: int, readers: int, total: int, order: list[int]
@@ -103,7 +103,7 @@ def test_every_host_gets_all_and_each_block_is_read_once(
         assert all(count == 1 for (name, _), count in fleet.sends.items() if name == "h00")
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.integers(2, 9),
     st.integers(1, 9),
