@@ -92,8 +92,8 @@ def read_back(text: str, where: str) -> Mapping[str, Kept]:
             raise ValueError(f"format {told['format']}")
         return {one["check"]: _kept(one) for one in told["checks"]}
     except (ValueError, KeyError, TypeError) as error:
-        what = f"no measurements of `check --load`: {error}"
-        raise InputError(Problem(what, where, do="name a run that `dsv32-launch runs` lists")) from None
+        what, why = "this file has no measurements of `check --load`", f"read as one: {error!r}"
+        raise InputError(Problem(what, where, why, "name a run that `dsv32-launch runs` lists")) from None
 
 
 def compare(before: Mapping[str, Kept], after: Mapping[str, Kept]) -> tuple[Compared, ...]:

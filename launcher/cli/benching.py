@@ -71,7 +71,9 @@ def bench(
     listing: Annotated[
         bool, typer.Option("--list", help="List workloads and service levels; measure nothing.")
     ] = False,
-    definitions: Annotated[bool, typer.Option("--definitions", help="Say what each figure means.")] = False,
+    definitions: Annotated[
+        bool, typer.Option("--definitions", help="Say what each figure means; measure nothing.")
+    ] = False,
     why: Why = "",
     data_dir: DataDir = None,
     json_lines: JsonLines = False,
@@ -81,6 +83,7 @@ def bench(
     `vllm bench serve` runs on a host of the fleet, as a job; nothing but its files is changed there.
     """
     from launcher.bench.keep import found_of, point_of
+    from launcher.bench.measure import DEFINITIONS
     from launcher.cli.benchtext import found, text
     from launcher.cli.changing import changing
     from launcher.cli.context import deployment_of, read_wanted
@@ -95,6 +98,9 @@ def bench(
     if listing:
         for kind, value, line in listed(data):
             view.result(kind, value, line)
+        return
+    if definitions:
+        view.result("definitions", {"text": DEFINITIONS}, DEFINITIONS.rstrip())
         return
     asked, level = chosen(data, workload, sla, concurrency=concurrency, rate=rate)
     axis = axis_of(search, asked, level)
@@ -127,7 +133,7 @@ def bench(
     for point in measured if json_lines else ():
         view.result("point", point_of(point, made.target), "")
     kept = str(run.journal.folder / "bench.json") if measured else ""
-    view.result("bench", {"path": kept}, text(made, measured, definitions=definitions))
+    view.result("bench", {"path": kept}, text(made, measured))
     if searched:
         view.result("search", searched.answer, found(searched))
     if kept:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from launcher.bench.measure import DEFINITIONS, accepted, cached, in_flight, queue_s, rates, time_ms
+from launcher.bench.measure import accepted, cached, in_flight, queue_s, rates, time_ms
 from launcher.bench.search import Answer
 from launcher.bench.told import judged_line, verdict_line
 from launcher.cli.words import columns
@@ -57,13 +57,12 @@ COUNTED = (
 )
 
 
-def text(bench: Bench, measured: Sequence[Measured], *, definitions: bool) -> str:
+def text(bench: Bench, measured: Sequence[Measured]) -> str:
     """All of it, for people."""
     parts = [_head(bench), columns([HEADS, *_rows(measured)], left=("",))]
     parts += ["times in ms: mean, and percentiles of requests; tok/s: prompts and answers together"]
     parts += [columns([COUNTED, *_counted(measured)], left=("counters", "pool"))]
     parts += ["\n".join(_of_point(bench, m)) for m in measured]
-    parts += [DEFINITIONS] if definitions else []
     return "\n\n".join(parts)
 
 

@@ -90,17 +90,20 @@ def on_fleet(
     from launcher.cli.operate import approval_possible
     from launcher.cli.operate import asked as agreed
     from launcher.flows.experiment import arms_of
-    from launcher.flows.layout_trials import Place
+    from launcher.flows.layout_trials import Place, require_folder
 
-    approval_possible(yes=yes)
     base = read_wanted(inventory, data_dir)
     deployment_of(base)
     cluster = base.wish.inventory.cluster
     folder = into or Path("experiments") / f"{cluster}-{asked.name}"
+    require_folder(folder)
     place = Place(folder, base.wish.inventory.layout, chosen_inventory(inventory), data_dir)
     arms = arms_of(asked, place, base)
     view.say(path_text(asked, arms))
+    if (has := base.wish.inventory.stack) != asked.stack:
+        view.say(f"\nwritten for stack {asked.stack}; {cluster} has {has}, which may read other flags")
     view.say(f"\neach variant starts engines of {cluster} anew; it ends with {place.layout} up again")
+    approval_possible(yes=yes)
     if not yes and not agreed("Begin?"):
         return Exit.DONE
     told = conducted_on(view, base, asked, arms, place, why=why)

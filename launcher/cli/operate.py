@@ -259,7 +259,7 @@ def write_plan(path: Path, text: str) -> None:
 def approval_possible(*, yes: bool) -> None:
     """InputError where nobody could be asked: a run that waits for an answer forever helps nobody."""
     if not yes and not sys.stdin.isatty():
-        do = "give --yes, or up --plan FILE with a plan that was reviewed"
+        do = "give --yes; for up, --plan FILE with a plan that was reviewed"
         raise InputError(Problem("there is no terminal to ask for approval, and no --yes", do=do))
 
 

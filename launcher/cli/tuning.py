@@ -71,6 +71,9 @@ def tune(
         what = "neither a tune nor --from is given" if not name else f"tune {name} and --from are both given"
         do = "dsv32-launch tune prefill, or tune --from article-prefill; --list shows what there is"
         raise InputError(Problem(what, "TUNE", do=do))
+    if records and sla:
+        what = "records keep the service level that they were measured for"
+        raise InputError(Problem(what, "--sla", do="leave out --sla, or --from, which measures nothing"))
     if records:
         raise typer.Exit(by_records(view, records, data, into, data_dir))
     raise typer.Exit(
@@ -95,13 +98,16 @@ def list_all(view: View, data: Data) -> None:
 
 def by_records(view: View, records: str, data: Data, into: Path | None, data_dir: Path | None) -> Exit:
     """The path over what was recorded."""
+    from launcher.flows.layout_trials import require_folder
     from launcher.flows.tune_records import replayed
     from launcher.load.tunes import read_records
 
     told, tune = read_records(records, data)
-    with tempfile.TemporaryDirectory(prefix="dsv32-tune-") as folder:
-        found = replayed(told, tune, data_dir=data_dir, folder=Path(folder))
-    leave(view, found, into or Path("tuned") / told.name, name=f"{found.begun_with}-tuned")
+    folder = into or Path("tuned") / told.name
+    require_folder(folder)
+    with tempfile.TemporaryDirectory(prefix="dsv32-tune-") as made:
+        found = replayed(told, tune, data_dir=data_dir, folder=Path(made))
+    leave(view, found, folder, name=f"{found.begun_with}-tuned")
     return Exit.DONE
 
 
@@ -120,18 +126,19 @@ def on_fleet(
     from launcher.cli.context import chosen_inventory, deployment_of, read_wanted
     from launcher.cli.operate import approval_possible, asked
     from launcher.cli.tunetext import path_text
-    from launcher.flows.layout_trials import Place
+    from launcher.flows.layout_trials import Place, require_folder
 
-    approval_possible(yes=yes)
     base = read_wanted(inventory, data_dir)
     deployment_of(base)
     terms = terms_of(name, sla, data_dir)
     cluster, layout = base.wish.inventory.cluster, base.wish.inventory.layout
     folder = into or Path("tuned") / f"{cluster}-{name}"
     last = f"{layout.removesuffix('-tuned')}-tuned"
+    require_folder(folder)
     place = Place(folder, last, chosen_inventory(inventory), data_dir)
     view.say(path_text(terms.tune))
     view.say(f"\neach step starts pool {terms.tune.pool} of {cluster} anew; it ends with the best layout up")
+    approval_possible(yes=yes)
     if not yes and not asked("Tune?"):
         return Exit.DONE
     found = measured(view, base, terms, place, why=why)

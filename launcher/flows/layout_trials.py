@@ -6,6 +6,7 @@ controller is picked up.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,7 +31,7 @@ from launcher.load.measurement import read_measurement
 from launcher.model.bench import Measured, Point
 from launcher.model.measurement import Measurement
 from launcher.model.plan import Plan
-from launcher.model.problem import Exit, LauncherError, Problem
+from launcher.model.problem import Exit, InputError, LauncherError, Problem
 from launcher.model.run import RunRecord
 from launcher.model.tune import FigureName, Trial
 from launcher.model.wish import Wanted
@@ -178,6 +179,17 @@ def trial_of(made: Measurement) -> Trial:
     limits = {j.name: j.verdict for j in point.judgements}
     at_once = point.point.concurrency or 0
     return Trial(known, at_once, limits, point.doubts, known_from=f"run {made.run}")
+
+
+def require_folder(folder: Path) -> None:
+    """Have the folder, before anything else is done for it. InputError where nothing can be written there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return
+    except OSError as error:
+        what = f"cannot write there: {(error.strerror or 'not writable').lower()}"
+        raise InputError(Problem(what, str(folder), do="name another folder: --into FOLDER")) from None
 
 
 def keep(path: Path, text: str) -> None:

@@ -28,10 +28,13 @@ def chosen(wanted: Wanted, names: Iterable[str]) -> frozenset[str]:
     if wrong := sorted(meant - set(roles)):
         do = "name roles of its stack or platform"
         raise InputError(*(replace(unknown(name, "role", sorted([*roles, "all"])), do=do) for name in wrong))
+    whole = meant
+    while more := {r.name for r in roles.values() if r.name not in whole and whole & set(r.needs)}:
+        whole |= more
+    do = f"dsv32-launch remove {' '.join(sorted(whole))}"
     problems = []
     for role in roles.values():
         if role.name not in meant and (needed := sorted(meant & set(role.needs))):
-            do = f"dsv32-launch remove {' '.join([*sorted(meant), role.name])}"
             what = f"role {role.name} needs {', '.join(needed)}, and would stay"
             problems.append(Problem(what, where=role.source, do=do))
     if problems:

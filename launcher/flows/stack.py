@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -162,9 +162,11 @@ def build(
         listener(Event("job", text=f"{what} {done}/{total}", subject=f"stack {stack.name}", data=data))
 
     with fetched.alone(kept(stack, to)):
+        if unbuilt := tuple(_unbuilt(fetching, folder, to)):
+            raise LauncherError(*unbuilt)
         wheels = wheelhouse.fill(folder / "wheels", fetching.fetched, fetching.target, tell=tell)
         packages = mirror.fill(folder / "debs", stack.packages, status=status, tell=tell)
-        wheels = {**wheels, **{path.name: digest for path, digest in _from_source(fetching, folder, to)}}
+        wheels = {**wheels, **{path.name: digest for path, digest in _from_source(fetching, folder)}}
         sources = [path for path in sources_of(stack, folder) if path.exists()]
         digests = {
             LOCK: sha256_of(fetching.lock),
@@ -200,32 +202,49 @@ def source_path(stack: Stack, name: str, folder: Path) -> Path:
     return folder / "sources" / f"{name}-{stack.builds[name].commit}.tar"
 
 
-def _from_source(fetching: Fetching, folder: Path, to: Path) -> Iterator[tuple[Path, str]]:
-    """The wheel of each package that is built, and its sha256: as its pin says, or it is not taken."""
+def _unbuilt(fetching: Fetching, folder: Path, to: Path) -> Iterator[Problem]:
+    """Each package whose wheel is not there, where nobody is to build it."""
     stack = fetching.stack
-    pins = {pin.name: pin for pin in fetching.pins}
     for name, recipe in stack.builds.items():
-        hashes = pins[name].hashes if name in pins else ()
-        made = {sha256_of(path): path for path in (folder / "wheels").glob(f"{name.replace('-', '_')}-*.whl")}
-        if digest := next((d for d in hashes if d in made), ""):
-            yield made[digest], digest
-            continue
-        if fetching.builder is None:
+        if fetching.builder is None and _built(fetching, name, folder) is None:
             what = f"{name} {recipe.version} is built from source, and its wheel is not there"
             do = f"dsv32-launch stack build {stack.name} --to {to} --on HOST -i INVENTORY"
-            raise LauncherError(Problem(what, where=str(folder / "wheels"), do=do))
-        path = fetching.builder(fetching, name, folder)
-        digest = sha256_of(path)
-        if digest not in hashes:
-            lock = f"configs/stacks/{stack.lock}"
-            was = f"its pin is {hashes[0][:12]}" if hashes else "the lock has no pin of it"
-            line = f"{name}=={recipe.version} --hash=sha256:{digest}"
-            what = f"{name} {recipe.version} was built, its wheel is {digest[:12]}; {was}"
-            raise LauncherError(
-                Problem(what, where=str(path), do=f"put into {lock}, in order of names: {line}")
-            )
-        os.replace(path, folder / "wheels" / path.name)
-        yield folder / "wheels" / path.name, digest
+            yield Problem(what, where=str(folder / "wheels"), do=do)
+
+
+def _built(fetching: Fetching, name: str, folder: Path) -> tuple[Path, str] | None:
+    """The wheel among those there that a pin names, and its sha256."""
+    hashes = _hashes(fetching, name)
+    made = {sha256_of(path): path for path in (folder / "wheels").glob(f"{name.replace('-', '_')}-*.whl")}
+    return next(((made[digest], digest) for digest in hashes if digest in made), None)
+
+
+def _hashes(fetching: Fetching, name: str) -> Sequence[str]:
+    return next((pin.hashes for pin in fetching.pins if pin.name == name), ())
+
+
+def _from_source(fetching: Fetching, folder: Path) -> Iterator[tuple[Path, str]]:
+    """The wheel of each package that is built, and its sha256."""
+    for name in fetching.stack.builds:
+        if there := _built(fetching, name, folder):
+            yield there
+        elif fetching.builder:
+            yield _made(fetching, fetching.builder, name, folder)
+
+
+def _made(fetching: Fetching, builder: Builder, name: str, folder: Path) -> tuple[Path, str]:
+    """A new wheel: as its pin says, or it is not taken."""
+    stack, hashes = fetching.stack, _hashes(fetching, name)
+    version, path = stack.builds[name].version, builder(fetching, name, folder)
+    digest = sha256_of(path)
+    if digest not in hashes:
+        was = f"its pin is {hashes[0][:12]}" if hashes else "the lock has no pin of it"
+        what = f"{name} {version} was built, its wheel is {digest[:12]}; {was}"
+        line = f"{name}=={version} --hash=sha256:{digest}"
+        do = f"put into configs/stacks/{stack.lock}, in order of names: {line}"
+        raise LauncherError(Problem(what, where=str(path), do=do))
+    os.replace(path, folder / "wheels" / path.name)
+    return folder / "wheels" / path.name, digest
 
 
 def _unlocked(fetching: Fetching, files: Mapping[str, str], folder: fetched.Folder) -> Iterator[Problem]:

@@ -79,9 +79,10 @@ def _names(folder: Path) -> Iterator[str]:
 
 
 def _problems(folder: Path, names: frozenset[str]) -> Iterator[Problem]:
-    if "config.json" not in names:
+    if not _is_object(folder / "config.json"):
+        what = "no config.json that is a JSON object: this is no model folder"
         do = "name the folder that holds the model's config.json and shards"
-        yield Problem("no config.json: this is no model folder", where=str(folder), do=do)
+        yield Problem(what, where=str(folder), do=do)
     index = folder / "model.safetensors.index.json"
     shards: dict[str, set[str]] = {}
     if index.name in names:
@@ -93,6 +94,13 @@ def _problems(folder: Path, names: frozenset[str]) -> Iterator[Problem]:
     for shard in sorted(n for n in names if n.endswith(".safetensors")):
         if wrong := _wrong_with(folder / shard, shards.get(shard, set())):
             yield Problem(f"{shard} {wrong}", where=str(folder), do="download that file again")
+
+
+def _is_object(path: Path) -> bool:
+    try:
+        return isinstance(json.loads(path.read_text(encoding="utf-8")), dict)
+    except (OSError, ValueError):
+        return False
 
 
 def _wrong_with(shard: Path, tensors: Collection[str]) -> str:

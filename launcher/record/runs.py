@@ -63,6 +63,9 @@ def kept_text(runs: Path, name: str, file: str) -> tuple[Path, str]:
     )
     try:
         return path, path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        do = "name a run that `dsv32-launch runs` lists"
+        raise InputError(Problem("this file is no text", str(path), do=do)) from None
     except OSError:
         why = f"there are {', '.join(names[-3:])}" if names else "no run has any"
         do = "name one of these, or set DSV32_RUNS to the folder that holds the runs"

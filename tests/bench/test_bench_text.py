@@ -39,7 +39,7 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def test_a_point_is_told_with_figures_verdicts_and_what_they_are_divided_by(bench: Bench) -> None:
-    told = text(bench, [measured()], definitions=False)
+    told = text(bench, [measured()])
     head, *_ = told.splitlines()
     assert head == "load (4096 + 32 tokens) → service, the front on gpu01; client on gpu01"
     row = next(line for line in told.splitlines() if line.startswith("concurrency 16 "))
@@ -54,12 +54,10 @@ def test_a_point_is_told_with_figures_verdicts_and_what_they_are_divided_by(benc
     )
     assert "  PASS         tokens_per_s mean 10864.78 ≥ 10000, margin +8.6% (n = 64 + 64, ±0.00)" in told
     assert "1358.1 tokens/s per prefill GPU, of 8; 10.5 output tokens/s per decode GPU, of 8; client" in told
-    assert "TPOT:" not in told
-    assert "TPOT:" in text(bench, [measured()], definitions=True)
 
 
 def test_a_doubt_stands_beside_what_it_keeps_from_being_judged(bench: Bench) -> None:
-    told = text(bench, [measured(completed=60)], definitions=False).splitlines()
+    told = text(bench, [measured(completed=60)]).splitlines()
     assert "concurrency 16, 64 prompts: CANNOT TELL (level)" in told
     assert "  doubt        4 of 64 requests failed" in told
 

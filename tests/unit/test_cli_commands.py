@@ -52,6 +52,27 @@ def launch(*words: str, folder: Path, stdin: str | None = None) -> subprocess.Co
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("tune", "--from", "article-prefill", "--into", "inventories/small.yaml/x"), "cannot write there"),
+        (("tune", "--from", "article-prefill", "--sla", "x"), "records keep the service level"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_is_done(
+    inventory: Path, words: tuple[str, ...], says: str
+) -> None:
+    done = launch(*words, folder=inventory.parents[1])
+    assert done.returncode == Exit.INPUT_WRONG
+    assert says in done.stderr
+
+
+def test_definitions_ask_no_host(tmp_path: Path) -> None:
+    done = launch("bench", "--definitions", folder=tmp_path)
+    assert done.returncode == 0
+    assert "TPOT: (E2E − TTFT) / (tokens of the answer − 1)" in done.stdout
+
+
 def test_upgrade_compares_without_asking_a_host(inventory: Path) -> None:
     words = ("upgrade", "--to", "article-0.14", "--dry-run", "--json")
     done = launch(*words, folder=inventory.parents[1])

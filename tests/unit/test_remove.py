@@ -34,7 +34,9 @@ def test_a_role_that_another_one_needs_goes_with_it_alone(tmp_path: Path) -> Non
     with pytest.raises(InputError) as refused:
         chosen(wanted, ["os-pinned"])
     assert refused.value.problems[0].what == "role doca-ofed needs os-pinned, and would stay"
-    assert refused.value.problems[0].do == "dsv32-launch remove os-pinned doca-ofed"
+    assert refused.value.problems[0].do == (
+        "dsv32-launch remove doca-ofed fabricmanager gdrcopy nic-tuning nvidia-driver os-pinned peermem"
+    )
     with pytest.raises(InputError) as unknown:
         chosen(wanted, ["drivers"])
     assert "`drivers` is no role" in unknown.value.problems[0].what
