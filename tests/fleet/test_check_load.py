@@ -64,6 +64,7 @@ checks:
     title: nothing
     hosts: each
     command: [hangs]
+    install: the test puts it there
     read: '(?P<value>[0-9]+)'
     unit: s
     within_s: 2
