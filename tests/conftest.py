@@ -23,11 +23,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 class ByFile(LoadFileScheduling):
-    """Two workers: tests of a file stay on one, and so do all that share the real engines."""
+    """Two workers: tests of a file stay on one, and so do all that share the real engines.
+
+    So do all that share sandbox hosts: with another sandbox that boots beside it, a service of which no
+    request may fail has too little of two processors now and then.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
-        return "engine" if file.startswith("tests/engine/") else file
+        return next((layer for layer in ("engine", "fleet") if file.startswith(f"tests/{layer}/")), file)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
@@ -35,7 +39,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Real engines first, beside what needs no host; sandboxes, which wait most of their time, last."""
+    """Real engines first, beside what needs no host; then sandbox hosts."""
 
     def turn(item: pytest.Item) -> int:
         return 0 if item.get_closest_marker("engine") else 2 if item.get_closest_marker("fleet") else 1

@@ -80,12 +80,12 @@ class FleetWeights:
 
 
 def staged_by(wanted: Wanted, hosts: Collection[str]) -> Mapping[str, weights.Params]:
-    """Host → what it stages. InputError where none of these hosts has weights."""
+    """Host → what it stages, in the inventory's order. InputError where none of these hosts has weights."""
     found = {
         host: step.want
-        for host in hosts
-        for step in wanted.steps.get(host, ())
-        if isinstance(step.want, weights.Params)
+        for host, steps in wanted.steps.items()
+        for step in steps
+        if host in hosts and isinstance(step.want, weights.Params)
     }
     if not found:
         what = "no host stages weights"
