@@ -98,11 +98,11 @@ def test_manifest_names_every_file_and_refuses_what_is_no_model(folder: Path, tm
     assert all(files[n]["size"] == (tmp_path / n).stat().st_size for n in files)
     assert write_manifest(tmp_path, lambda event: None).revision == written.revision
     (tmp_path / "model-00002-of-00002.safetensors").unlink()
-    (tmp_path / "config.json").unlink()
+    (tmp_path / "config.json").write_text("{")
     with pytest.raises(InputError) as refused:
         write_manifest(tmp_path, lambda event: None)
     assert [p.what for p in refused.value.problems] == [
-        "no config.json: this is no model folder",
+        "no config.json that is a JSON object: this is no model folder",
         "model-00002-of-00002.safetensors is missing, which model.safetensors.index.json names",
     ]
 
