@@ -157,14 +157,14 @@ def test_old_revisions_go_but_never_one_in_use(place: Place) -> None:
     revisions = []
     opened = None
     for number in range(4):
-        place.write({"config.json": str(number).encode()})
+        place.write({"config.json": json.dumps({"number": number}).encode()})
         assert place.stage().returncode == 0
         revisions.append(place.folder.resolve())
         opened = opened or (revisions[0] / "config.json").open()
     assert [path.exists() for path in revisions] == [True, False, True, True]
     assert opened
     opened.close()
-    place.write({"config.json": b"4"})
+    place.write({"config.json": b'{"number": 4}'})
     place.stage()
     assert [path.exists() for path in revisions] == [False, False, False, True]
 
