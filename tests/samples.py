@@ -45,3 +45,27 @@ def sample(name: str, folder: Path, *, platform: str = "", data_dir: Path | None
         return load(Path("inventories") / f"{file}.yaml", data_dir=data_dir)
     finally:
         os.chdir(before)
+
+
+def h200_hosts(folder: Path, *, cluster: str, prefill: int, decode: int) -> Wish:
+    """`gpu01` and up, with today's stack and layout; the first ones prefill, the rest decode."""
+    hosts = prefill + decode
+    path = folder / f"{cluster}.yaml"
+    path.write_text(
+        f"""\
+cluster: {cluster}
+stack: current
+hardware: h200
+model: deepseek-v3.2
+layout: current-2p1d
+paths: {{shared: /gpfs, local: /nvme}}
+interface: eth0
+hosts:
+  "gpu[01-{hosts:02}]": {{address: "10.0.0.[11-{10 + hosts}]"}}
+pools:
+  prefill: {{hosts: ["gpu[01-{prefill:02}]"]}}
+  decode: {{hosts: ["gpu[{prefill + 1:02}-{hosts:02}]"]}}
+  router: {{hosts: [gpu01]}}
+"""
+    )
+    return load(path, environment={})

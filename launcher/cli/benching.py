@@ -145,20 +145,10 @@ def keep(
     run: Running, wanted: Wanted, bench: Bench, measured: Sequence[Measured], search: Found | None = None
 ) -> None:
     """All that was measured so far, in the run's folder: after each point, whatever comes after it."""
-    from launcher.bench.keep import document, measurement_of
+    from launcher.bench.keep import document
+    from launcher.flows.bench import measurement
 
-    made = measurement_of(
-        wanted,
-        run.journal.run,
-        target=bench.target,
-        workload=bench.workload,
-        sla=bench.sla,
-        method=bench.method,
-        points=measured,
-        seed=bench.seed,
-        repeats=bench.repeats,
-        search=search,
-    )
+    made = measurement(bench, wanted, run.journal.run, measured, search)
     run.journal.keep("bench.json", document(made))
 
 

@@ -87,8 +87,7 @@ def on_fleet(
     """All variants, on the hosts of an inventory, after the user has seen what they are."""
     from launcher.cli.context import chosen_inventory, deployment_of, read_wanted
     from launcher.cli.experimenttext import path_text
-    from launcher.cli.operate import approval_possible
-    from launcher.cli.operate import asked as agreed
+    from launcher.cli.operate import agreed
     from launcher.flows.experiment import arms_of
     from launcher.flows.layout_trials import Place, require_folder
 
@@ -103,8 +102,7 @@ def on_fleet(
     if (has := base.wish.inventory.stack) != asked.stack:
         view.say(f"\nwritten for stack {asked.stack}; {cluster} has {has}, which may read other flags")
     view.say(f"\neach variant starts engines of {cluster} anew; it ends with {place.layout} up again")
-    approval_possible(yes=yes)
-    if not yes and not agreed("Begin?"):
+    if not agreed("Begin?", yes=yes):
         return Exit.DONE
     told = conducted_on(view, base, asked, arms, place, why=why)
     leave(view, told, folder, data_dir)
@@ -137,12 +135,12 @@ def leave(view: View, told: Told, folder: Path, data_dir: Path | None) -> None:
     """The report and the JSON, beside what was measured."""
     from launcher.cli.experimenttext import text
     from launcher.flows.experiment_report import document, pages
-    from launcher.flows.layout_trials import keep
     from launcher.flows.report import write
     from launcher.load.data import Data, roots_of
+    from launcher.record.whole import write_whole
 
     made = document(told)
-    keep(folder / "report.json", json.dumps(made, indent=1) + os.linesep)
+    write_whole(folder / "report.json", json.dumps(made, indent=1) + os.linesep)
     paths = write(pages(told, Data(roots_of(data_dir))), folder)
     view.result("experiment", made, text(told))
     view.say(f"\nreport: {', '.join(map(str, paths)) or 'nothing was measured'}")

@@ -263,6 +263,12 @@ def approval_possible(*, yes: bool) -> None:
         raise InputError(Problem("there is no terminal to ask for approval, and no --yes", do=do))
 
 
+def agreed(question: str, *, yes: bool) -> bool:
+    """Whether the user wants what was shown. InputError where nobody could be asked."""
+    approval_possible(yes=yes)
+    return yes or asked(question)
+
+
 def asked(question: str) -> bool:
     """Ask on the terminal; only `y` and `yes` agree."""
     sys.stderr.write(f"{question} [y/N] ")

@@ -124,7 +124,7 @@ def on_fleet(
 ) -> Exit:
     """The path with layouts that are brought up and measured."""
     from launcher.cli.context import chosen_inventory, deployment_of, read_wanted
-    from launcher.cli.operate import approval_possible, asked
+    from launcher.cli.operate import agreed
     from launcher.cli.tunetext import path_text
     from launcher.flows.layout_trials import Place, require_folder
 
@@ -138,8 +138,7 @@ def on_fleet(
     place = Place(folder, last, chosen_inventory(inventory), data_dir)
     view.say(path_text(terms.tune))
     view.say(f"\neach step starts pool {terms.tune.pool} of {cluster} anew; it ends with the best layout up")
-    approval_possible(yes=yes)
-    if not yes and not asked("Tune?"):
+    if not agreed("Tune?", yes=yes):
         return Exit.DONE
     found = measured(view, base, terms, place, why=why)
     leave(view, found, folder, name=last)
@@ -184,14 +183,14 @@ def measured(view: View, base: Wanted, terms: Terms, place: Place, *, why: str) 
 def leave(view: View, found: Tuned, folder: Path, *, name: str) -> None:
     """The layout, as a data folder that `plan` takes, and the report beside it."""
     from launcher.cli.tunetext import document, markdown, text
-    from launcher.flows.layout_trials import keep
     from launcher.flows.tune import text_of
+    from launcher.record.whole import write_whole
 
     layout = folder / "configs" / "layouts" / f"{name}.yaml"
-    keep(layout, text_of(found.way, found.tune, begun_with=found.begun_with))
+    write_whole(layout, text_of(found.way, found.tune, begun_with=found.begun_with))
     told = document(found, layout=str(layout))
-    keep(folder / "report.md", markdown(found, layout=f"`{layout}`"))
-    keep(folder / "report.json", json.dumps(told, indent=1) + os.linesep)
+    write_whole(folder / "report.md", markdown(found, layout=f"`{layout}`"))
+    write_whole(folder / "report.json", json.dumps(told, indent=1) + os.linesep)
     view.result("tuned", told, text(found))
     view.say(f"\nlayout: {layout}; report: {folder / 'report.md'}")
     view.say(f"next: write `layout: {name}` into the inventory; dsv32-launch plan --data-dir {folder}")

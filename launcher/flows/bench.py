@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from launcher.bench.keep import measurement_of
 from launcher.bench.search import Answer, Ask, Tried, decide, so_far
 from launcher.bench.target import target_of
 from launcher.bench.verdict import judge, long_enough
 from launcher.bench.workload import at, points_of
 from launcher.execute.hands import Hands
 from launcher.flows.bench_run import Bench, Record, run, taken
-from launcher.health.hands import look_within_s
+from launcher.health.hands import answers_of
 from launcher.model.bench import Axis, Measured, Method, Point, Result
 from launcher.model.facts import Probe, Unknown
+from launcher.model.measurement import Found, Measurement
 from launcher.model.problem import InputError, LauncherError, Problem
-from launcher.model.run import Event
+from launcher.model.run import Event, RunRecord
 from launcher.model.sla import Sla, Workload
 from launcher.model.wish import Wanted
 
@@ -47,15 +50,30 @@ def bench_of(
     return Bench(deployment, engine, engine.client, found, workload, sla, method, ports=ports, **more)
 
 
+def measurement(
+    bench: Bench, wanted: Wanted, about: RunRecord, points: Sequence[Measured], search: Found | None = None
+) -> Measurement:
+    """What was measured, with all that it was measured under."""
+    return measurement_of(
+        wanted,
+        about,
+        target=bench.target,
+        workload=bench.workload,
+        sla=bench.sla,
+        method=bench.method,
+        points=points,
+        seed=bench.seed,
+        repeats=bench.repeats,
+        search=search,
+    )
+
+
 def refuse_silent(fleet: Hands, bench: Bench) -> None:
     """LauncherError where the target does not answer the client's host: each request would fail, and the
     client would end well all the same."""
     host, url = bench.target.host, bench.target.url
     alive = Probe("http", ("GET", url + MODELS, "", (), 10))
-    facts = fleet.ask({host: (alive,)}, within_s=look_within_s)[host]
-    if isinstance(facts, Problem):
-        raise LauncherError(facts)
-    answer = facts[alive]
+    answer = answers_of(fleet, {host: (alive,)})[host][alive]
     told = answer if isinstance(answer, Unknown) else answer.get("error") or answer.get("status")
     if told != 200:
         what = f"{bench.target.name} does not answer at {url}"

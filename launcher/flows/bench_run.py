@@ -23,11 +23,11 @@ from launcher.bench.workload import (
 )
 from launcher.execute.hands import Hands
 from launcher.flows.bench_looks import Ports, asked_of_exporters, tracks_of
-from launcher.health.hands import look_within_s
+from launcher.health.hands import answers_of
 from launcher.health.metrics import Reading, read
 from launcher.model.bench import Measured, Method, Point, Result, Target
 from launcher.model.deployment import Deployment
-from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.facts import Probe, Unknown
 from launcher.model.plan import Op
 from launcher.model.problem import LauncherError, LockedError, Problem
 from launcher.model.profile import Client, Engine
@@ -232,7 +232,7 @@ def _alone(fleet: Hands, bench: Bench, name: str, record: Record, *, subject: st
 
 def _running(fleet: Hands, host: str) -> list[str]:
     """Units of benchmarks."""
-    told = _asked(fleet, host, (OTHERS,))[OTHERS]
+    told = answers_of(fleet, {host: (OTHERS,)})[host][OTHERS]
     listed = "" if isinstance(told, Unknown) else told["stdout"]
     return [line.split()[0] for line in listed.splitlines() if line.strip()]
 
@@ -240,7 +240,7 @@ def _running(fleet: Hands, host: str) -> list[str]:
 def _state(fleet: Hands, bench: Bench, name: str) -> str:
     """Of the job: absent, running, done, failed, or old: done so long ago that it tells nothing of today."""
     job, unit, clock = Probe("job", (name,)), Probe("unit", (f"dsv32-job-{name}.service",)), Probe("host")
-    facts = _asked(fleet, bench.target.host, (job, unit, clock))
+    facts = answers_of(fleet, {bench.target.host: (job, unit, clock)})[bench.target.host]
     for answer in (facts[job], facts[unit], facts[clock]):
         if isinstance(answer, Unknown):
             return "absent"
@@ -253,7 +253,7 @@ def _collected(fleet: Hands, bench: Bench, name: str, seed: int, *, keep: Callab
     """The job's three files, read and kept: whoever began it, its spec says what the client was told."""
     host, folder = bench.target.host, f"{FOLDER}/{name}"
     probes = tuple(Probe("read", (f"{folder}/{file}", BYTES)) for file in (RESULT, "told.json", "spec.json"))
-    facts = _asked(fleet, host, probes)
+    facts = answers_of(fleet, {host: probes})[host]
     texts = ["" if isinstance(facts[p], Unknown) else facts[p].get("text", "") for p in probes]
     try:
         document, beside, spec = (json.loads(text) for text in texts)
@@ -315,13 +315,6 @@ def _ranks(
 def _fell(before: Reading, after: Reading) -> bool:
     """A counter that only rises is lower than it was: the engine started anew."""
     return any(after.total(word) < before.total(word) for word in ("prompt_tokens", "generation_tokens"))
-
-
-def _asked(fleet: Hands, host: str, probes: Sequence[Probe]) -> Facts:
-    facts = fleet.ask({host: probes}, within_s=look_within_s)[host]
-    if isinstance(facts, Problem):
-        raise LauncherError(facts)
-    return facts
 
 
 def _do(

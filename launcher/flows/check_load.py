@@ -11,7 +11,8 @@ from launcher.checks.blame import findings_of
 from launcher.checks.figures import Told, figures_of
 from launcher.checks.meetings import Planned, hosts_of, meetings_of
 from launcher.execute.hands import Hands
-from launcher.flows.load_meeting import Brought, asked, asked_of, measured
+from launcher.flows.load_meeting import Brought, measured
+from launcher.health.hands import answers_of
 from launcher.load.data import Data, roots_of
 from launcher.load.load_checks import read_load_checks, read_programs
 from launcher.load.schema import near
@@ -112,7 +113,7 @@ def _printed(answer: object) -> str:
 def refuse_others(fleet: Hands, planned: Sequence[Planned], hosts: Collection[str]) -> None:
     """LockedError where another load or a benchmark still runs, which a controller that is gone has begun."""
     own = {f"dsv32-job-{m.name}.service" for one in planned for group in one.rounds for m in group}
-    for host, facts in asked(fleet, tuple(hosts), (RUNNING,)).items():
+    for host, facts in answers_of(fleet, dict.fromkeys(hosts, (RUNNING,))).items():
         told = facts[RUNNING]
         listed = "" if isinstance(told, Unknown) else told["stdout"]
         for unit in (line.split()[0] for line in listed.splitlines() if line.strip()):
@@ -173,7 +174,7 @@ def _able(
             for program in sorted({leg.words[place][0] for leg in meeting.legs}):
                 starts.setdefault(host, {})[program] = _has(program)
     lacking: dict[str, list[str]] = {}
-    for host, facts in asked_of({h: tuple(own.values()) for h, own in starts.items()}, fleet).items():
+    for host, facts in answers_of(fleet, {h: tuple(own.values()) for h, own in starts.items()}).items():
         for program in (p for p, probe in starts[host].items() if not _printed(facts[probe])):
             lacking.setdefault(program, []).append(host)
     away = {host for found in lacking.values() for host in found}

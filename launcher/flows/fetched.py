@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from launcher.flows.digests import sha256_of
 from launcher.model.problem import InputError, LauncherError, Problem
+from launcher.record.whole import write_whole
 
 FORMAT = 1
 
@@ -59,7 +59,7 @@ def record(folder: Folder, digests: Mapping[str, str]) -> int:
     sizes = {name: (folder.path / name).stat().st_size for name in digests}
     files = {name: {"size": sizes[name], "sha256": digest} for name, digest in digests.items()}
     told = {"format": FORMAT, folder.kind: folder.name, "files": files}
-    write(folder.record, (json.dumps(told, indent=1) + "\n").encode())
+    write_whole(folder.record, json.dumps(told, indent=1) + "\n")
     for path in strays(folder, digests):
         path.unlink()
     return sum(sizes.values())
@@ -106,10 +106,3 @@ def strays(folder: Folder, files: Iterable[str]) -> tuple[Path, ...]:
     known = set(files)
     found = (path for part in folder.parts for path in sorted((folder.path / part).glob("*")))
     return tuple(path for path in found if path.relative_to(folder.path).as_posix() not in known)
-
-
-def write(path: Path, content: bytes) -> None:
-    """Under its name only once it is whole."""
-    new = path.with_name(f"{path.name}.new")
-    new.write_bytes(content)
-    os.replace(new, path)

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from launcher.bench.keep import document, measurement_of
+from launcher.bench.keep import document
 from launcher.bench.measure import rates, time_ms
 from launcher.execute.hands import Hands
-from launcher.flows.bench import measure
+from launcher.flows.bench import measure, measurement
 from launcher.flows.bench_run import Bench, Record
 from launcher.flows.lint import judged
 from launcher.flows.run import Run
@@ -35,6 +35,7 @@ from launcher.model.problem import Exit, InputError, LauncherError, Problem
 from launcher.model.run import RunRecord
 from launcher.model.tune import FigureName, Trial
 from launcher.model.wish import Wanted
+from launcher.record.whole import write_whole
 from launcher.resolve import resolve
 
 
@@ -112,7 +113,7 @@ class Trials:
         if fault and not variable:
             raise LauncherError(fault)
         if fault:
-            keep(self.place.failed(key), fault.what)
+            write_whole(self.place.failed(key), fault.what)
             return fault.what
         return self._measured(wanted, bench, point, key)
 
@@ -138,18 +139,8 @@ class Trials:
     def _measured(self, wanted: Wanted, bench: Bench, point: Point, key: str) -> Measurement:
         def told(found: Measured) -> None:
             if not self.record.interrupted():
-                made = measurement_of(
-                    wanted,
-                    self.about,
-                    target=bench.target,
-                    workload=bench.workload,
-                    sla=bench.sla,
-                    method=bench.method,
-                    points=(found,),
-                    seed=bench.seed,
-                    repeats=bench.repeats,
-                )
-                keep(self.place.measured(key), document(made))
+                made = measurement(bench, wanted, self.about, (found,))
+                write_whole(self.place.measured(key), document(made))
 
         measure(self.fleet, bench, point, replace(self.record, told=told))
         if not self.place.measured(key).is_file():
@@ -190,11 +181,3 @@ def require_folder(folder: Path) -> None:
     except OSError as error:
         what = f"cannot write there: {(error.strerror or 'not writable').lower()}"
         raise InputError(Problem(what, str(folder), do="name another folder: --into FOLDER")) from None
-
-
-def keep(path: Path, text: str) -> None:
-    """All of it or nothing, whenever this process dies."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from launcher.bench.against import incomparable
-from launcher.bench.keep import document, measurement_of
+from launcher.bench.keep import document
 from launcher.bench.workload import points_of
 from launcher.execute.hands import Hands
 from launcher.flows.against import Gated, gated, keep_as_baseline, kept_baseline
-from launcher.flows.bench import bench_of, measure, refuse_silent
+from launcher.flows.bench import bench_of, measure, measurement, refuse_silent
 from launcher.flows.bench_run import Bench, Record
 from launcher.flows.drained import drained_on, lasting, respecting
 from launcher.flows.plan import plan
-from launcher.model.bench import Measured, Method, Point
+from launcher.model.bench import Method, Point
 from launcher.model.measurement import Measurement
 from launcher.model.problem import InputError, Problem
 from launcher.model.run import RunRecord
@@ -80,30 +80,17 @@ class LoadGate:
         bench = self._bench(here, **more)
         refuse_silent(fleet, bench)
         found = (measure(fleet, bench, p, record) for p in points if not record.interrupted())
-        return self._of(bench, here, tuple(found))
+        return measurement(bench, here, self.about, tuple(found))
 
     def _load_on(self, fleet: Hands, wanted: Wanted) -> Measurement:
         """Of nothing measured yet: its load and topology."""
         here = respecting(fleet, wanted)
-        return self._of(self._bench(here), here)
+        return measurement(self._bench(here), here, self.about, ())
 
     def _bench(self, wanted: Wanted, *, seed: int = 1, repeats: int = 1) -> Bench:
         more = {"seed": seed, "repeats": repeats, "salt": self.about.id, "telemetry": self.telemetry}
         target = self.workload.target
         return bench_of(wanted, self.workload, self.sla, self.method, target=target, **more)
-
-    def _of(self, bench: Bench, wanted: Wanted, points: Sequence[Measured] = ()) -> Measurement:
-        return measurement_of(
-            wanted,
-            self.about,
-            target=bench.target,
-            workload=bench.workload,
-            sla=bench.sla,
-            method=bench.method,
-            points=points,
-            seed=bench.seed,
-            repeats=bench.repeats,
-        )
 
 
 def _has_moved(fleet: Hands, before: Wanted) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +11,8 @@ from launcher.checks.figures import Told
 from launcher.checks.meetings import FOLDER
 from launcher.execute.hands import Hands
 from launcher.flows import load_job as program
-from launcher.health.hands import look_within_s
-from launcher.model.facts import Facts, Probe, Unknown
+from launcher.health.hands import answers_of
+from launcher.model.facts import Probe, Unknown
 from launcher.model.load_check import Meeting
 from launcher.model.plan import Op
 from launcher.model.problem import LauncherError, Problem
@@ -50,7 +50,7 @@ def _states(fleet: Hands, meeting: Meeting) -> dict[str, str]:
     unit = f"dsv32-job-{meeting.name}.service"
     job, shown, clock = Probe("job", (meeting.name,)), Probe("unit", (unit,)), Probe("host")
     found: dict[str, str] = {}
-    for host, facts in asked(fleet, meeting.hosts, (job, shown, clock)).items():
+    for host, facts in answers_of(fleet, dict.fromkeys(meeting.hosts, (job, shown, clock))).items():
         answers = facts[job], facts[shown], facts[clock]
         state = "absent" if any(isinstance(a, Unknown) for a in answers) else str(facts[job]["state"])
         if state == "done" and facts[clock]["time"] - facts[shown]["since"] > PICKED_UP_WITHIN_S:
@@ -108,7 +108,7 @@ def job_within_s(meeting: Meeting) -> int:
 def _collected(fleet: Hands, meeting: Meeting, host: str) -> tuple[Told, ...]:
     folder = f"{FOLDER}/{meeting.name}"
     probe = Probe("read", (f"{folder}/told.json", BYTES))
-    answer = asked(fleet, (host,), (probe,))[host][probe]
+    answer = answers_of(fleet, {host: (probe,)})[host][probe]
     text = "" if isinstance(answer, Unknown) else answer.get("text", "")
     try:
         return tuple(Told(leg["exit"], leg["text"]) for leg in json.loads(text))
@@ -140,18 +140,3 @@ def _each(answers: Mapping[str, Problem | None]) -> None:
 
 def _subject(meeting: Meeting) -> str:
     return f"{meeting.check.id}: {', '.join(meeting.hosts)}"
-
-
-def asked(fleet: Hands, hosts: Collection[str], probes: tuple[Probe, ...]) -> Mapping[str, Facts]:
-    """The same questions to all of them; LauncherError where one gives no answer."""
-    return asked_of(dict.fromkeys(hosts, probes), fleet)
-
-
-def asked_of(questions: Mapping[str, tuple[Probe, ...]], fleet: Hands) -> Mapping[str, Facts]:
-    """The answers of each; LauncherError where one gives none."""
-    found: dict[str, Facts] = {}
-    for host, facts in fleet.ask(questions, within_s=look_within_s).items():
-        if isinstance(facts, Problem):
-            raise LauncherError(facts)
-        found[host] = facts
-    return found

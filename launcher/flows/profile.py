@@ -12,7 +12,7 @@ from pathlib import Path
 
 from launcher.bench.profile import time_of
 from launcher.execute.hands import Hands
-from launcher.health.hands import look_within_s
+from launcher.health.hands import answers_of, look_within_s
 from launcher.load.traces import read_trace
 from launcher.model.deployment import Deployment, Instance
 from launcher.model.facts import Facts, Probe, Unknown
@@ -134,11 +134,7 @@ def traces_of(fleet: Hands, asked: Asked) -> tuple[Trace, ...]:
     line = ("find", asked.folder, "-maxdepth", "1", "-name", asked.profiler.traces, "-printf", r"%s %p\n")
     listed = Probe("command", (line, 30))
     found: list[Trace] = []
-    for host, facts in fleet.ask(
-        dict.fromkeys(asked.instance.hosts, (listed,)), within_s=look_within_s
-    ).items():
-        if isinstance(facts, Problem):
-            raise LauncherError(facts)
+    for host, facts in answers_of(fleet, dict.fromkeys(asked.instance.hosts, (listed,))).items():
         told = facts[listed]
         lines = "" if isinstance(told, Unknown) else told["stdout"]
         pairs = (line.split(" ", 1) for line in lines.splitlines())
@@ -177,9 +173,7 @@ def _pieces(fleet: Hands, trace: Trace, piece: int) -> Iterator[bytes]:
         places = range(begin, min(begin + piece * PIECES, trace.size), piece)
         script = f'tail -c +"$1" "$0" | head -c {piece} | base64 -w 0'
         probes = [Probe("command", (("sh", "-c", script, trace.path, str(at + 1)), 60)) for at in places]
-        facts = fleet.ask({trace.host: probes}, within_s=look_within_s)[trace.host]
-        if isinstance(facts, Problem):
-            raise LauncherError(facts)
+        facts = answers_of(fleet, {trace.host: probes})[trace.host]
         yield from (_piece(facts, probe) for probe in probes)
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from launcher.flows import fetched, mirror, pinning, wheelhouse
 from launcher.flows.digests import sha256_of
@@ -17,6 +18,7 @@ from launcher.load.profile import read_stack
 from launcher.model.problem import InputError, LauncherError, Problem
 from launcher.model.profile import Stack
 from launcher.model.run import Event, Listener
+from launcher.record.whole import write_whole
 
 LOCK = "requirements.lock"
 FOLDERS = ("wheels", "debs", "sources")
@@ -54,6 +56,8 @@ class Fetching:
         return tuple(known.values())
 
 
+Wheel: TypeAlias = tuple[Path, str]
+"""A wheel that was built here, and its sha256."""
 Builder = Callable[["Fetching", str, Path], Path]
 """Builds a package of the stack in the stack's folder: its wheel, still beside `wheels`."""
 
@@ -162,11 +166,12 @@ def build(
         listener(Event("job", text=f"{what} {done}/{total}", subject=f"stack {stack.name}", data=data))
 
     with fetched.alone(kept(stack, to)):
-        if unbuilt := tuple(_unbuilt(fetching, folder, to)):
+        built = {name: _built(fetching, name, folder) for name in stack.builds}
+        if unbuilt := tuple(_unbuilt(fetching, built, to)):
             raise LauncherError(*unbuilt)
         wheels = wheelhouse.fill(folder / "wheels", fetching.fetched, fetching.target, tell=tell)
         packages = mirror.fill(folder / "debs", stack.packages, status=status, tell=tell)
-        wheels = {**wheels, **{path.name: digest for path, digest in _from_source(fetching, folder)}}
+        wheels = {**wheels, **{path.name: digest for path, digest in _from_source(fetching, built, folder)}}
         sources = [path for path in sources_of(stack, folder) if path.exists()]
         digests = {
             LOCK: sha256_of(fetching.lock),
@@ -174,7 +179,7 @@ def build(
             **{f"debs/{name}": digest for name, digest in packages.items()},
             **{f"sources/{path.name}": sha256_of(path) for path in sources},
         }
-        fetched.write(folder / LOCK, fetching.lock.read_bytes())
+        write_whole(folder / LOCK, fetching.lock.read_bytes())
         size_bytes = fetched.record(kept(stack, to), digests)
     return Built(folder, len(wheels), sum(name.endswith(".deb") for name in packages), size_bytes)
 
@@ -202,18 +207,18 @@ def source_path(stack: Stack, name: str, folder: Path) -> Path:
     return folder / "sources" / f"{name}-{stack.builds[name].commit}.tar"
 
 
-def _unbuilt(fetching: Fetching, folder: Path, to: Path) -> Iterator[Problem]:
+def _unbuilt(fetching: Fetching, built: Mapping[str, Wheel | None], to: Path) -> Iterator[Problem]:
     """Each package whose wheel is not there, where nobody is to build it."""
     stack = fetching.stack
-    for name, recipe in stack.builds.items():
-        if fetching.builder is None and _built(fetching, name, folder) is None:
-            what = f"{name} {recipe.version} is built from source, and its wheel is not there"
+    for name in built if fetching.builder is None else ():
+        if built[name] is None:
+            what = f"{name} {stack.builds[name].version} is built from source, and its wheel is not there"
             do = f"dsv32-launch stack build {stack.name} --to {to} --on HOST -i INVENTORY"
-            yield Problem(what, where=str(folder / "wheels"), do=do)
+            yield Problem(what, where=str(folder_of(stack, to) / "wheels"), do=do)
 
 
-def _built(fetching: Fetching, name: str, folder: Path) -> tuple[Path, str] | None:
-    """The wheel among those there that a pin names, and its sha256."""
+def _built(fetching: Fetching, name: str, folder: Path) -> Wheel | None:
+    """The wheel among those there that a pin names."""
     hashes = _hashes(fetching, name)
     made = {sha256_of(path): path for path in (folder / "wheels").glob(f"{name.replace('-', '_')}-*.whl")}
     return next(((made[digest], digest) for digest in hashes if digest in made), None)
@@ -223,16 +228,16 @@ def _hashes(fetching: Fetching, name: str) -> Sequence[str]:
     return next((pin.hashes for pin in fetching.pins if pin.name == name), ())
 
 
-def _from_source(fetching: Fetching, folder: Path) -> Iterator[tuple[Path, str]]:
-    """The wheel of each package that is built, and its sha256."""
-    for name in fetching.stack.builds:
-        if there := _built(fetching, name, folder):
+def _from_source(fetching: Fetching, built: Mapping[str, Wheel | None], folder: Path) -> Iterator[Wheel]:
+    """The wheel of each package that is built."""
+    for name, there in built.items():
+        if there:
             yield there
         elif fetching.builder:
             yield _made(fetching, fetching.builder, name, folder)
 
 
-def _made(fetching: Fetching, builder: Builder, name: str, folder: Path) -> tuple[Path, str]:
+def _made(fetching: Fetching, builder: Builder, name: str, folder: Path) -> Wheel:
     """A new wheel: as its pin says, or it is not taken."""
     stack, hashes = fetching.stack, _hashes(fetching, name)
     version, path = stack.builds[name].version, builder(fetching, name, folder)

@@ -13,6 +13,7 @@ from pathlib import Path
 from launcher.flows.digests import digests_of
 from launcher.model.problem import InputError, Problem
 from launcher.model.run import Event, Listener
+from launcher.record.whole import write_whole
 
 MANIFEST = "manifest.json"
 BLOCKS = "manifest.blocks.json"
@@ -60,10 +61,8 @@ def write_manifest(folder: Path, listener: Listener, *, block_bytes: int = BLOCK
 
 
 def _written(path: Path, text: str) -> str:
-    """Its sha256. Written as a whole or not at all."""
-    new = path.with_name(f".{path.name}.new")
-    new.write_text(text, encoding="utf-8")
-    os.replace(new, path)
+    """Its sha256."""
+    write_whole(path, text)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from launcher.model.facts import Facts, Probe
 from launcher.model.plan import Op
-from launcher.model.problem import Problem
+from launcher.model.problem import LauncherError, Problem
 from launcher.model.run import Listener
 
 # an answer that comes too late costs the connection, and a run's lock with it: so this is not how a lost host
@@ -25,3 +25,13 @@ class Hands(Protocol):
 
     def do(self, host: str, ops: Sequence[Op], *, listener: Listener, within_s: float, subject: str) -> Any:
         """Ops of one host in one request, in order, up to the first that fails."""
+
+
+def answers_of(hands: Hands, questions: Mapping[str, Sequence[Probe]]) -> Mapping[str, Facts]:
+    """All answers of each host. LauncherError where one gives none."""
+    found: dict[str, Facts] = {}
+    for host, facts in hands.ask(questions, within_s=look_within_s).items():
+        if isinstance(facts, Problem):
+            raise LauncherError(facts)
+        found[host] = facts
+    return found

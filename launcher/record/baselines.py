@@ -9,6 +9,7 @@ from pathlib import Path
 
 from launcher.model.measurement import Measurement
 from launcher.model.problem import InputError, Problem
+from launcher.record.whole import write_whole
 
 KEPT = "bench.json"
 """In a run's folder: what a benchmark measured."""
@@ -29,11 +30,8 @@ def baseline_path(folder: Path, measurement: Measurement) -> Path:
 def store(path: Path, text: str) -> bool:
     """Keep it there; was there one before? InputError where that cannot be written."""
     before = path.exists()
-    part = path.with_name(f".{path.name}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
+        write_whole(path, text)
     except OSError as error:
         what = f"the baseline cannot be kept: {(error.strerror or 'not writable').lower()}"
         do = "set DSV32_BASELINES to a folder that you may write to"

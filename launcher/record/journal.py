@@ -22,6 +22,7 @@ from launcher.record.person import person
 from launcher.record.plans import FORMAT, plan_document
 from launcher.record.redact import without_secrets
 from launcher.record.report import report
+from launcher.record.whole import write_whole
 
 
 def runs_folder(environment: Mapping[str, str]) -> Path:
@@ -72,10 +73,7 @@ class Journal:
 
     def _write(self, name: str, text: str) -> Path:
         path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.part")
-        part.write_text(without_secrets(text, self._secrets), encoding="utf-8")
-        part.replace(path)
+        write_whole(path, without_secrets(text, self._secrets))
         return path
 
 

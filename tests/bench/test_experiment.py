@@ -16,7 +16,7 @@ from launcher.flows import experiment_report
 from launcher.flows.bench import bench_of
 from launcher.flows.bench_run import Record
 from launcher.flows.experiment import Arm, Told, arms_of, conducted
-from launcher.flows.layout_trials import Place, Trials, keep
+from launcher.flows.layout_trials import Place, Trials
 from launcher.flows.run import Run
 from launcher.load.choice import Choice
 from launcher.load.data import Data, shipped
@@ -24,6 +24,7 @@ from launcher.load.experiments import load_of, read_experiment
 from launcher.model.bench import Result
 from launcher.model.problem import LauncherError
 from launcher.model.run import Event
+from launcher.record.whole import write_whole
 from launcher.resolve import resolve
 
 DATA = Data((shipped(),))
@@ -52,7 +53,7 @@ class Bed:
 
     def keep(self, arm: Arm, *runs: Result) -> None:
         """These runs, as if they had been measured before."""
-        keep(self.place.measured(self.key(arm)), measured_document(measurement(self.folder, *runs)))
+        write_whole(self.place.measured(self.key(arm)), measured_document(measurement(self.folder, *runs)))
 
     def told(self) -> Told:
         """What it comes to."""
@@ -104,7 +105,7 @@ def test_what_runs_of_one_variant_differ_by_hides_what_was_expected(bed: Bed) ->
 def test_what_did_not_come_up_or_is_doubtful_is_not_told(bed: Bed) -> None:
     first, second = bed.arms
     bed.keep(first, recorded())
-    keep(bed.place.failed(bed.key(second)), "decode-0 ended")
+    write_whole(bed.place.failed(bed.key(second)), "decode-0 ended")
     assert [c.reason for c in bed.told().contrasts] == ["it did not come up: decode-0 ended"]
     bed.place.failed(bed.key(second)).unlink()
     bed.keep(second, recorded(completed=60))
@@ -139,7 +140,7 @@ def test_report_and_json_have_each_variant_by_its_name(bed: Bed) -> None:
 
 def test_nothing_measured_is_no_page(bed: Bed) -> None:
     for arm in bed.arms:
-        keep(bed.place.failed(bed.key(arm)), "decode-0 ended")
+        write_whole(bed.place.failed(bed.key(arm)), "decode-0 ended")
     told = bed.told()
     assert experiment_report.pages(told, DATA) == {}
     assert [c.finding for c in told.contrasts] == ["cannot tell"]

@@ -13,7 +13,7 @@ from samples import sample
 
 from launcher.bench.keep import document
 from launcher.flows.bench_run import Record
-from launcher.flows.layout_trials import Place, Trials, keep, trial_of
+from launcher.flows.layout_trials import Place, Trials, trial_of
 from launcher.flows.run import Run
 from launcher.flows.tune_live import Live, Terms
 from launcher.load.choice import Choice
@@ -23,6 +23,7 @@ from launcher.load.tunes import read_tune
 from launcher.model.facts import Probe
 from launcher.model.problem import LauncherError, Problem
 from launcher.model.run import Event
+from launcher.record.whole import write_whole
 from launcher.resolve import resolve
 
 T = TypeVar("T")
@@ -64,11 +65,11 @@ def test_what_is_kept_is_not_asked_for_again(live: Live, tmp_path: Path) -> None
     assert point.concurrency == TUNE.requests_per_host
     place = live.trials.place
     kept = place.measured(bench.job(point, bench.seed))
-    keep(kept, document(measurement(tmp_path, recorded())))
+    write_whole(kept, document(measurement(tmp_path, recorded())))
     found = live.look(wanted, step, (step.id,))
     assert found.figures["ttft_ms"] == (recorded().figures["mean_ttft_ms"],)
     kept.unlink()
-    keep(place.failed(bench.job(point, bench.seed)), "decode-0 ended")
+    write_whole(place.failed(bench.job(point, bench.seed)), "decode-0 ended")
     assert live.look(wanted, step, (step.id,)).failed == "decode-0 ended"
     assert live.trials.fleet.asked == []  # type: ignore[attr-defined]
 

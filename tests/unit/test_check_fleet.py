@@ -9,10 +9,10 @@ from typing import Any
 
 import healthy_host
 import pytest
+from samples import h200_hosts
 
 from launcher.cli.checktext import check_lines, what_of
 from launcher.flows.check import Report, check, named, refusing
-from launcher.load import load
 from launcher.load.checks import read_checks
 from launcher.load.data import Data, shipped
 from launcher.model.facts import Facts, Probe
@@ -22,21 +22,6 @@ from launcher.resolve import resolve
 
 HOSTS = tuple(f"gpu{n:02}" for n in range(1, 17))
 CHECKS = read_checks(Data((shipped(),)))
-FORM = """\
-cluster: big
-stack: current
-hardware: h200
-model: deepseek-v3.2
-layout: current-2p1d
-paths: {shared: /gpfs, local: /nvme}
-interface: eth0
-hosts:
-  "gpu[01-16]": {address: "10.0.0.[11-26]"}
-pools:
-  prefill: {hosts: ["gpu[01-08]"]}
-  decode: {hosts: ["gpu[09-16]"]}
-  router: {hosts: [gpu01]}
-"""
 Change = Callable[[Any], Any]
 
 
@@ -113,9 +98,8 @@ def healthy(host: str, probe: Probe, *, running: bool) -> Any:
 
 @pytest.fixture(scope="module")
 def wanted(tmp_path_factory: pytest.TempPathFactory) -> Wanted:
-    path = tmp_path_factory.mktemp("big") / "big.yaml"
-    path.write_text(FORM)
-    return resolve(load(path))
+    folder = tmp_path_factory.mktemp("big")
+    return resolve(h200_hosts(folder, cluster="big", prefill=8, decode=8))
 
 
 def ask(fleet: Fleet, wanted: Wanted) -> Report:

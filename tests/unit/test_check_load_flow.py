@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from load_hosts import Killed, LoadHosts
+from samples import h200_hosts
 from test_cli_commands import launch
 
 from launcher.checks.loadkept import document, kept
@@ -23,7 +24,6 @@ from launcher.flows.check_load import (
     refuse_others,
     refuse_serving,
 )
-from launcher.load import load
 from launcher.model.load_check import End, Figure
 from launcher.model.problem import Exit, InputError, LauncherError, LockedError
 from launcher.model.run import Event
@@ -32,28 +32,12 @@ from launcher.resolve import resolve
 
 CHECKS = {check.id: check for check in every()}
 HOSTS = tuple(f"gpu{n:02}" for n in range(1, 7))
-FORM = """\
-cluster: small
-stack: current
-hardware: h200
-model: deepseek-v3.2
-layout: current-2p1d
-paths: {shared: /gpfs, local: /nvme}
-interface: eth0
-hosts:
-  "gpu[01-06]": {address: "10.0.0.[11-16]"}
-pools:
-  prefill: {hosts: ["gpu[01-04]"]}
-  decode: {hosts: ["gpu[05-06]"]}
-  router: {hosts: [gpu01]}
-"""
 
 
 @pytest.fixture(scope="module")
 def wanted(tmp_path_factory: pytest.TempPathFactory) -> Wanted:
-    path = tmp_path_factory.mktemp("small") / "small.yaml"
-    path.write_text(FORM)
-    return resolve(load(path, environment={}))
+    folder = tmp_path_factory.mktemp("small")
+    return resolve(h200_hosts(folder, cluster="small", prefill=4, decode=2))
 
 
 def program(host: str, words: Sequence[str]) -> tuple[int | None, str]:

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -22,17 +22,6 @@ from launcher.flows.weights import write_manifest
 FOLDER = Path(__file__).parents[2] / "roles/weights/files"
 BLOCK = 4096
 WITHIN_S = 120
-
-
-@pytest.fixture(scope="module")
-def peers() -> Iterator[ModuleType]:
-    sys.path.insert(0, str(FOLDER))
-    try:
-        import weights_peers
-
-        yield weights_peers
-    finally:
-        sys.path.remove(str(FOLDER))
 
 
 def numbers(blocks: int) -> set[int]:

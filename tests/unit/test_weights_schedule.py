@@ -4,29 +4,12 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import sys
 from collections import deque
-from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 
-import pytest
-
-FOLDER = Path(__file__).parents[2] / "roles/weights/files"
 HOSTS, BLOCKS, STREAMS = 16, 512, 4  # as in scripts/bench-weights
 POLL = 15.0
 """Between questions of what a peer has, in times that a block takes on a link: 0.5 s where it takes 33 ms."""
-
-
-@pytest.fixture(scope="module")
-def peers() -> Iterator[ModuleType]:
-    sys.path.insert(0, str(FOLDER))
-    try:
-        import weights_peers
-
-        yield weights_peers
-    finally:
-        sys.path.remove(str(FOLDER))
 
 
 class Links:
