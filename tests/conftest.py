@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from xdist.remote import Producer
-from xdist.scheduler import LoadFileScheduling
 
 pytest_plugins = ["engine_hosts"]
 # how long an example takes is a matter of what else the machine does
@@ -20,31 +18,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write golden files; read the diff before you commit"
     )
-
-
-class ByFile(LoadFileScheduling):
-    """Two workers: tests of a file stay on one, and so do all that share the real engines.
-
-    So do all that share sandbox hosts: with another sandbox that boots beside it, a service of which no
-    request may fail has too little of two processors now and then.
-    """
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = super()._split_scope(nodeid)
-        return next((layer for layer in ("engine", "fleet") if file.startswith(f"tests/{layer}/")), file)
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
-    return ByFile(config, log)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Real engines first, beside what needs no host; then sandbox hosts."""
-
-    def turn(item: pytest.Item) -> int:
-        return 0 if item.get_closest_marker("engine") else 2 if item.get_closest_marker("fleet") else 1
-
-    items.sort(key=turn)
 
 
 @pytest.fixture

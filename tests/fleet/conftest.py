@@ -6,7 +6,6 @@ import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from string import ascii_lowercase
 
 import pytest
 from routed_fleet import RoutedFleet, routed_fleet
@@ -35,9 +34,8 @@ def test_sandbox(base_tree: Path) -> Iterator[Sandbox]:
         require_machine()
     except LauncherError as error:
         pytest.skip(f"no sandbox on this machine: {error}")
-    # two test sessions beside each other need two names, as do the workers gw0, gw1, ... of one
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
-    name = os.environ.get("DSV32_TEST_SANDBOX_NAME", "dst") + ascii_lowercase[int(worker[2:])]
+    # two test sessions beside each other need two names
+    name = os.environ.get("DSV32_TEST_SANDBOX_NAME", "dst")
     directory = Path(f"/var/tmp/dsv32-sandbox-{name}")
     with Path(f"{directory}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
