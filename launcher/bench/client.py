@@ -28,11 +28,11 @@ def main(folder: str) -> int:
     for name in ("result.json", "told.json"):
         if os.path.exists(os.path.join(folder, name)):
             os.remove(os.path.join(folder, name))
-    progress("warm-up")
+    say("warm-up")
     status = subprocess.call(spec["warm_up"])
     if status:
         return status
-    progress("the client starts")
+    say("the client starts")
     told = measure(spec)
     part = os.path.join(folder, "told.json.part")
     with open(part, "w", encoding="utf-8") as file:
@@ -55,7 +55,7 @@ def measure(spec: dict[str, Any]) -> dict[str, Any]:
             marks.append(cpu(process.pid))
             before = pages(spec["pages"], spec["counters"])
             looks.begin()
-            progress("measuring")
+            say("measuring")
         elif spec["ends"] in line:
             marks.append(cpu(process.pid))
             looks.end()
@@ -133,13 +133,13 @@ def pages(urls: list[str], names: list[str]) -> dict[str, str]:
     return found
 
 
-def progress(text: str) -> None:
-    """Tell whoever follows the job."""
-    path = os.environ.get("DSV32_PROGRESS")
-    if path:
-        with open(path + ".part", "w", encoding="utf-8") as file:
-            json.dump({"text": text, "done": 0, "total": 0}, file)
-        os.rename(path + ".part", path)
+def say(text: str, done: int = 0, total: int = 0, **more: Any) -> None:
+    """Tell whoever follows the job how far it is."""
+    place = os.environ.get("DSV32_PROGRESS")
+    if place:
+        with open(place + ".part", "w", encoding="utf-8") as file:
+            json.dump({"text": text, "done": done, "total": total, **more}, file)
+        os.replace(place + ".part", place)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from launcher.model.bench import Axis, Method, Point
+from launcher.model.job import name_of
 from launcher.model.profile import Client
 from launcher.model.sla import Limit, LimitName, Text, Workload
 
 GOODPUT: Mapping[LimitName, str] = {"ttft_ms": "ttft", "tpot_ms": "tpot", "e2e_ms": "e2el"}
 """Limits that one request can keep or miss → the client's word."""
+JOBS = "bench"
+"""Names of its jobs begin so."""
 RESULT = "result.json"
 
 
@@ -126,8 +129,7 @@ def job_name(line: Sequence[str], deployed: Iterable[Sequence[str]]) -> str:
 
     `line` is to be without salt and folder, `deployed` are the command lines of the service.
     """
-    told = json.dumps([list(line), sorted(map(list, deployed))])
-    return f"bench-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+    return name_of(JOBS, [list(line), sorted(map(list, deployed))])
 
 
 def _flags(options: Mapping[str, str | None]) -> list[str]:

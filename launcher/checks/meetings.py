@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from launcher.checks.asked import GPU
 from launcher.checks.rounds import rounds_of
+from launcher.model.job import folder_of, name_of
 from launcher.model.load_check import End, Leg, LoadCheck, Meeting
 from launcher.model.wish import Wanted
 from launcher.resolve.expand import shared_values
 from launcher.resolve.templates import compiled, is_template
 
-FOLDER = "/var/lib/dsv32/load"
+JOBS = "load"
+"""Their names begin so."""
+PROGRAMS = folder_of("load-programs")
+"""What checks bring along; all of them share it."""
 FIRST_PORT = 18600
 """Of the first leg of a meeting, and up: above perftest's own default, so that nobody's by hand is met."""
 
@@ -60,13 +62,12 @@ def meetings_of(check: LoadCheck, wanted: Wanted, hosts: Sequence[str]) -> tuple
 def _meeting(check: LoadCheck, wanted: Wanted, group: tuple[str, ...]) -> Meeting:
     values = {
         **shared_values(wanted.wish, wanted.deployment),
-        "folder": f"{FOLDER}/programs",
+        "folder": PROGRAMS,
         "hosts": len(group),
     }
     environments = tuple(_environment(check, wanted, group, host, values) for host in group)
     legs = tuple(_legs(check, wanted, group, values))
-    told = json.dumps([check.id, group, environments, [leg.words for leg in legs]])
-    name = f"load-{check.id}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+    name = name_of(f"{JOBS}-{check.id}", [check.id, group, environments, [leg.words for leg in legs]])
     return Meeting(check, group, legs, environments, name)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from launcher.bench import client as program
 from launcher.bench.measure import result_of
 from launcher.bench.workload import (
+    JOBS,
     RESULT,
     Once,
     Service,
@@ -21,26 +22,22 @@ from launcher.bench.workload import (
     words,
 )
 from launcher.execute.hands import Hands
+from launcher.execute.jobs import SAID, RemoteJob
 from launcher.flows.bench_looks import Ports, asked_of_exporters, tracks_of
 from launcher.health.hands import answers_of
 from launcher.health.metrics import Reading, read
 from launcher.model.bench import Measured, Method, Point, Result, Target
 from launcher.model.deployment import Deployment
-from launcher.model.facts import Probe, Unknown
-from launcher.model.plan import Op
-from launcher.model.problem import LauncherError, LockedError, Problem
+from launcher.model.job import Job, folder_of, running_of, units_in
+from launcher.model.problem import LockedError, Problem
 from launcher.model.profile import Client, Engine
 from launcher.model.run import Event, Listener
 from launcher.model.sla import Sla, Workload
 from launcher.model.telemetry import Telemetry
 from launcher.wait import CLOCK, Clock, wait_for
 
-FOLDER = "/var/lib/dsv32/bench"
-BYTES = 32 << 20
-RUNNING = ("systemctl", "list-units", "--plain", "--no-legend", "--state=running", "dsv32-job-bench-*")
-OTHERS = Probe("command", (RUNNING, 20))
-"""Benchmarks that run on a host, one a line."""
-GRACE_S = 60
+OTHERS = running_of(JOBS)
+"""Benchmarks that run on a host."""
 AGAIN_EVERY_S = 3.0
 SHARED = ("queued", "prompt_tokens", "generation_tokens")
 """Counters that tell how the work was shared out among ranks."""
@@ -93,8 +90,8 @@ class Bench:
             limits=limits,
         )
 
-    def job(self, point: Point, seed: int) -> str:
-        """The name of a run: the same for the same load on the same service, whoever asks."""
+    def name(self, point: Point, seed: int) -> str:
+        """Of a run: the same for the same load on the same service, whoever asks."""
         deployed = (
             (*p.argv(), *(f"{name}={setting.value}" for name, setting in p.environment.items()))
             for i in self.target.instances
@@ -127,41 +124,29 @@ def run(fleet: Hands, bench: Bench, point: Point, seed: int, record: Record) -> 
 
     It can be picked up until it is `taken`.
     """
-    host, name, subject = bench.target.host, bench.job(point, seed), f"{point}, seed {seed}"
-    listener = record.listener
-    _alone(fleet, bench, name, record, subject=subject)
-    state = _state(fleet, bench, name)
-    listener(Event("phase", SAID.get(state, f"measuring {bench.target.name}"), host, subject))
-    begin = (*files(bench, point, seed), _job(bench, name))
+    job = _on_host(fleet, bench, point, seed, record)
+    _alone(job, record)
+    state = job.state()
+    record.listener(Event("phase", SAID.get(state, f"measuring {bench.target.name}"), job.host, job.subject))
     if state != "done":
-        ops = begin[-1:] if state == "running" else begin
-        within_s = bench.method.within_s + GRACE_S
-        _do(fleet, host, ops, listener=listener, within_s=within_s, subject=subject)
-    kept = f"bench/{slug(subject)}-{point.prompts}-prompts.json"
-    result = _collected(fleet, bench, name, seed, keep=lambda text: record.keep(kept, text))
+        job.begin(state)
+    texts = job.collect(RESULT, "told.json", "spec.json")
+    kept = f"bench/{slug(job.subject)}-{point.prompts}-prompts.json"
+    result = _result(bench, seed, texts, path=record.keep(kept, texts[0]))
     when = f", ended at {result.date} by the client's clock" if state == "done" else ""
-    listener(Event("measured", told(result) + when, host, subject, {"path": result.path}))
+    record.listener(Event("measured", told(result) + when, job.host, job.subject, {"path": result.path}))
     return result
 
 
 def taken(fleet: Hands, bench: Bench, point: Point, seeds: Iterable[int], record: Record) -> None:
-    """Their results are kept: while the unit of a job is there, the next call for it would pick it up."""
-    units = [f"dsv32-job-{bench.job(point, seed)}.service" for seed in seeds]
-    stop = Op("units", {"stop": units})
-    _do(
-        fleet,
-        bench.target.host,
-        (stop,),
-        listener=record.listener,
-        within_s=GRACE_S,
-        subject=str(point),
-    )
+    """Their results are kept: the next call for any of them measures anew."""
+    for seed in seeds:
+        _on_host(fleet, bench, point, seed, record).discard()
 
 
-SAID: Mapping[str, str] = {
-    "running": "attached to a run that was begun before",
-    "done": "picked up a run that had ended and was not collected",
-}
+def _on_host(fleet: Hands, bench: Bench, point: Point, seed: int, record: Record) -> RemoteJob:
+    job = job_of(bench, point, seed)
+    return RemoteJob(fleet, bench.target.host, job, record.listener, f"{point}, seed {seed}")
 
 
 def slug(words: str) -> str:
@@ -178,9 +163,10 @@ def told(result: Result) -> str:
     )
 
 
-def files(bench: Bench, point: Point, seed: int) -> Iterator[Op]:
-    """What the job needs in its folder: the program, and what it is to do."""
-    folder = f"{FOLDER}/{bench.job(point, seed)}"
+def job_of(bench: Bench, point: Point, seed: int) -> Job:
+    """The program, and what it is to do."""
+    name = bench.name(point, seed)
+    folder = folder_of(name)
     ahead = Once(seed + bench.repeats, f"{bench.salt}-warm-up-{seed}", prompts=folder)
     counted = Once(seed, f"{bench.salt}-{seed}", folder, prompts=folder)
     # labels are looked at here: the program on the host keeps all lines of these names
@@ -195,34 +181,39 @@ def files(bench: Bench, point: Point, seed: int) -> Iterator[Op]:
         "settle_s": bench.method.settle_s,
         **asked_of_exporters(bench.target, bench.telemetry, bench.ports),
     }
-    yield Op("put", {"path": f"{folder}/client.py"}, Path(program.__file__).read_bytes())
-    if text := bench.workload.text:
-        yield Op("put", {"path": f"{folder}/{prompts_name(text)}"}, prompts_of(text).encode())
-    yield Op("put", {"path": f"{folder}/spec.json"}, json.dumps(spec, indent=1).encode())
+    text = bench.workload.text
+    return Job(
+        name,
+        (f"{bench.deployment.environment_path}/bin/python", f"{folder}/client.py", folder),
+        bench.method.within_s,
+        bench.method.environment,
+        files={
+            f"{folder}/client.py": Path(program.__file__).read_bytes(),
+            **({f"{folder}/{prompts_name(text)}": prompts_of(text).encode()} if text else {}),
+            f"{folder}/spec.json": json.dumps(spec, indent=1).encode(),
+        },
+        fresh_s=bench.method.picked_up_within_s,
+    )
 
 
-def _job(bench: Bench, name: str) -> Op:
-    folder = f"{FOLDER}/{name}"
-    line = [f"{bench.deployment.environment_path}/bin/python", f"{folder}/client.py", folder]
-    environment = dict(bench.method.environment)
-    within_s = bench.method.within_s
-    return Op("job", {"name": name, "words": line, "environment": environment, "within_s": within_s})
-
-
-def _alone(fleet: Hands, bench: Bench, name: str, record: Record, *, subject: str) -> None:
+def _alone(job: RemoteJob, record: Record) -> None:
     """Waits until no other benchmark runs on the client's host: the two would measure each other.
 
     Whoever began it is gone, for the host's lock is ours; its result stays there for the call that it is of.
     LockedError where the user does not wait.
     """
-    host, own = bench.target.host, f"dsv32-job-{name}.service"
+    host = job.host
+
+    def other_one() -> str:
+        running = units_in(answers_of(job.hands, {host: (OTHERS,)})[host][OTHERS])
+        return next((unit for unit in running if unit != job.job.unit), "")
 
     def tell(other: str) -> None:
         text = f"waiting for a benchmark that nobody attends; to end it: ssh {host} systemctl stop {other}"
-        record.listener(Event("phase", text, host, subject))
+        record.listener(Event("phase", text, host, job.subject))
 
     other = wait_for(
-        lambda: next((unit for unit in _running(fleet, host) if unit != own), ""),
+        other_one,
         lambda other: not other,
         every_s=AGAIN_EVERY_S,
         interrupted=record.interrupted,
@@ -235,37 +226,9 @@ def _alone(fleet: Hands, bench: Bench, name: str, record: Record, *, subject: st
         raise LockedError(Problem(what, f"{host}, unit {other}", "whoever began it is gone", do))
 
 
-def _running(fleet: Hands, host: str) -> list[str]:
-    """Units of benchmarks."""
-    told = answers_of(fleet, {host: (OTHERS,)})[host][OTHERS]
-    listed = "" if isinstance(told, Unknown) else told["stdout"]
-    return [line.split()[0] for line in listed.splitlines() if line.strip()]
-
-
-def _state(fleet: Hands, bench: Bench, name: str) -> str:
-    """Of the job: absent, running, done, failed, or old: done so long ago that it tells nothing of today."""
-    job, unit, clock = Probe("job", (name,)), Probe("unit", (f"dsv32-job-{name}.service",)), Probe("host")
-    facts = answers_of(fleet, {bench.target.host: (job, unit, clock)})[bench.target.host]
-    for answer in (facts[job], facts[unit], facts[clock]):
-        if isinstance(answer, Unknown):
-            return "absent"
-    state = str(facts[job]["state"])
-    ended_s = facts[clock]["time"] - facts[unit]["since"]
-    return "old" if state == "done" and ended_s > bench.method.picked_up_within_s else state
-
-
-def _collected(fleet: Hands, bench: Bench, name: str, seed: int, *, keep: Callable[[str], str]) -> Result:
-    """The job's three files, read and kept: whoever began it, its spec says what the client was told."""
-    host, folder = bench.target.host, f"{FOLDER}/{name}"
-    probes = tuple(Probe("read", (f"{folder}/{file}", BYTES)) for file in (RESULT, "told.json", "spec.json"))
-    facts = answers_of(fleet, {host: probes})[host]
-    texts = ["" if isinstance(facts[p], Unknown) else facts[p].get("text", "") for p in probes]
-    try:
-        document, beside, spec = (json.loads(text) for text in texts)
-    except ValueError:
-        what = "the client ended well and left no result"
-        do = f"dsv32-launch bench again; its words: ssh {host} journalctl -u dsv32-job-{name}"
-        raise LauncherError(Problem(what, f"{host}, {folder}", do=do)) from None
+def _result(bench: Bench, seed: int, texts: Sequence[str], *, path: str) -> Result:
+    """What the job's three files say: whoever began it, its spec says what the client was told."""
+    document, beside, spec = (json.loads(text) for text in texts)
     before, after = readings(beside["before"], bench), readings(beside["after"], bench)
     tracks, untold = tracks_of(beside["looks"], bench.target, bench.telemetry, bench.ports)
     return result_of(
@@ -276,7 +239,7 @@ def _collected(fleet: Hands, bench: Bench, name: str, seed: int, *, keep: Callab
         ranks=_ranks(before, after),
         silent=tuple(i.name for i in bench.target.instances if not {i.name} <= before.keys() & after.keys()),
         restarted=tuple(n for n in before if n in after and _fell(before[n], after[n])),
-        path=keep(texts[0]),
+        path=path,
         words=tuple(spec["words"]),
         tracks=tracks,
         untold=untold,
@@ -320,11 +283,3 @@ def _ranks(
 def _fell(before: Reading, after: Reading) -> bool:
     """A counter that only rises is lower than it was: the engine started anew."""
     return any(after.total(word) < before.total(word) for word in ("prompt_tokens", "generation_tokens"))
-
-
-def _do(
-    fleet: Hands, host: str, ops: Sequence[Op], *, listener: Listener, within_s: float, subject: str
-) -> None:
-    done = fleet.do(host, ops, listener=listener, within_s=within_s, subject=subject)
-    if done.error:
-        raise LauncherError(done.error)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from launcher.bench import workload
+from launcher.checks import meetings
 from launcher.checks.blame import findings_of
 from launcher.checks.figures import Told, figures_of
 from launcher.checks.meetings import Planned, hosts_of, meetings_of
@@ -16,17 +18,16 @@ from launcher.health.hands import answers_of
 from launcher.load.data import Data, roots_of
 from launcher.load.load_checks import read_load_checks, read_programs
 from launcher.load.schema import near
-from launcher.model.facts import Probe, Unknown
+from launcher.model.facts import Probe
+from launcher.model.job import running_of, unit_of, units_in
 from launcher.model.load_check import End, Figure, LoadCheck, LoadFinding, Meeting
 from launcher.model.problem import Exit, InputError, LauncherError, LockedError, Problem
 from launcher.model.run import Event, Listener
 from launcher.model.wish import Wanted
 
 ACTIVE = ("active", "activating", "deactivating", "reloading")
-JOBS = ("dsv32-job-load-*", "dsv32-job-bench-*")
-RUNNING = Probe(
-    "command", (("systemctl", "list-units", "--plain", "--no-legend", "--state=running", *JOBS), 20)
-)
+RUNNING = running_of(meetings.JOBS, workload.JOBS)
+"""Loads and benchmarks on a host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +113,9 @@ def _printed(answer: object) -> str:
 
 def refuse_others(fleet: Hands, planned: Sequence[Planned], hosts: Collection[str]) -> None:
     """LockedError where another load or a benchmark still runs, which a controller that is gone has begun."""
-    own = {f"dsv32-job-{m.name}.service" for one in planned for group in one.rounds for m in group}
+    own = {unit_of(m.name) for one in planned for group in one.rounds for m in group}
     for host, facts in answers_of(fleet, dict.fromkeys(hosts, (RUNNING,))).items():
-        told = facts[RUNNING]
-        listed = "" if isinstance(told, Unknown) else told["stdout"]
-        for unit in (line.split()[0] for line in listed.splitlines() if line.strip()):
+        for unit in units_in(facts[RUNNING]):
             if unit not in own:
                 what = "another load is running, and the two would measure each other"
                 do = f"wait for it, or end it: ssh {host} systemctl stop {unit}"

@@ -104,7 +104,7 @@ class Trials:
         A text: why it did not come up, where that is the layout's own fault: it is `variable`.
         LauncherError for any other fault, and where it was interrupted.
         """
-        key = bench.job(point, bench.seed)
+        key = bench.name(point, bench.seed)
         if self.place.measured(key).is_file():
             return read_measurement(self.place.measured(key))
         if self.place.failed(key).is_file():

@@ -33,7 +33,7 @@ def main(folder: str) -> int:
         os.remove(path)
     told = []
     for number, leg in enumerate(spec["legs"]):
-        progress(leg["name"], number, len(spec["legs"]))
+        say(leg["name"], number, len(spec["legs"]))
         told.append(measure(leg, spec["within_s"]))
     with open(path + ".part", "w", encoding="utf-8") as file:
         json.dump(told, file)
@@ -72,13 +72,13 @@ def run(words: list[str], within_s: float) -> tuple[int | None, str]:
         return status, said.read().decode("utf-8", "replace")
 
 
-def progress(text: str, done: int, total: int) -> None:
-    """Tell whoever follows the job."""
-    path = os.environ.get("DSV32_PROGRESS")
-    if path:
-        with open(path + ".part", "w", encoding="utf-8") as file:
-            json.dump({"text": text, "done": done, "total": total}, file)
-        os.rename(path + ".part", path)
+def say(text: str, done: int = 0, total: int = 0, **more: Any) -> None:
+    """Tell whoever follows the job how far it is."""
+    place = os.environ.get("DSV32_PROGRESS")
+    if place:
+        with open(place + ".part", "w", encoding="utf-8") as file:
+            json.dump({"text": text, "done": done, "total": total, **more}, file)
+        os.replace(place + ".part", place)
 
 
 if __name__ == "__main__":

@@ -1,26 +1,25 @@
-"""One meeting of a load check, as jobs on its hosts: they survive their controller, and are found again."""
+"""One meeting of a load check: the same job on each of its hosts."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from launcher.checks.figures import Told
-from launcher.checks.meetings import FOLDER
+from launcher.checks.meetings import PROGRAMS
 from launcher.execute.hands import Hands
+from launcher.execute.jobs import GRACE_S, SAID, RemoteJob
 from launcher.flows import load_job as program
-from launcher.health.hands import answers_of
-from launcher.model.facts import Probe, Unknown
+from launcher.model.job import Job, State, folder_of
 from launcher.model.load_check import Meeting
-from launcher.model.plan import Op
 from launcher.model.problem import LauncherError, Problem
 from launcher.model.run import Event, Listener
 
-BYTES = 32 << 20
-GRACE_S = 60
-PICKED_UP_WITHIN_S = 3600
+T = TypeVar("T")
+FRESH_S = 3600.0
 """An older result tells nothing of the hosts as they are now."""
 
 
@@ -34,48 +33,35 @@ class Brought:
 
 def measured(fleet: Hands, meeting: Meeting, brought: Brought) -> tuple[tuple[Told, ...], ...] | Problem:
     """What each host told of each leg: measured now, or picked up where it ended and nobody took it."""
+    subject = f"{meeting.check.id}: {', '.join(meeting.hosts)}"
+    jobs = {
+        host: RemoteJob(fleet, host, job_of(meeting, brought, host), brought.listener, subject)
+        for host in meeting.hosts
+    }
     try:
-        states = _states(fleet, meeting)
-        if any(state != "done" for state in states.values()):
-            _run(fleet, meeting, brought, states)
-        told = tuple(_collected(fleet, meeting, host) for host in meeting.hosts)
-        _let_go(fleet, meeting, brought)
+        _bring_to_an_end(fleet, jobs, brought, subject)
+        told = tuple(_told(*jobs[host].collect("told.json")) for host in meeting.hosts)
+        _of_each(fleet.map(jobs, lambda host: jobs[host].discard()))
     except LauncherError as error:
         return error.problems[0]
     return told
 
 
-def _states(fleet: Hands, meeting: Meeting) -> dict[str, str]:
-    """Host → absent, running, done, failed, or old."""
-    unit = f"dsv32-job-{meeting.name}.service"
-    job, shown, clock = Probe("job", (meeting.name,)), Probe("unit", (unit,)), Probe("host")
-    found: dict[str, str] = {}
-    for host, facts in answers_of(fleet, dict.fromkeys(meeting.hosts, (job, shown, clock))).items():
-        answers = facts[job], facts[shown], facts[clock]
-        state = "absent" if any(isinstance(a, Unknown) for a in answers) else str(facts[job]["state"])
-        if state == "done" and facts[clock]["time"] - facts[shown]["since"] > PICKED_UP_WITHIN_S:
-            state = "old"
-        found[host] = state
-    return found
-
-
-def _run(fleet: Hands, meeting: Meeting, brought: Brought, states: Mapping[str, str]) -> None:
+def _bring_to_an_end(fleet: Hands, jobs: Mapping[str, RemoteJob], brought: Brought, subject: str) -> None:
     """Begin it on all its hosts. Where it still runs on one, wait for that, and begin it where it is not: one
     that has ended there is not begun anew, for its peers would not be there."""
+    states: dict[str, State] = _of_each(fleet.map(jobs, lambda host: jobs[host].state()))
+    if all(state == "done" for state in states.values()):
+        return
     running = "running" in states.values()
+    brought.listener(Event("phase", SAID["running"] if running else "measuring", subject=subject))
     begin = [host for host, state in states.items() if state != "done" or not running]
-    said = "attached to a run that was begun before" if running else "measuring"
-    brought.listener(Event("phase", said, subject=_subject(meeting)))
-
-    def work(host: str) -> None:
-        _do(fleet, meeting, brought, host, (*files_of(meeting, brought, host), job_of(meeting, host)))
-
-    _each(fleet.map(begin, work))
+    _of_each(fleet.map(begin, lambda host: jobs[host].begin(states[host])))
 
 
-def files_of(meeting: Meeting, brought: Brought, host: str) -> Iterator[Op]:
-    """What the job needs on one host: our program, what it is to do, and the programs of the check."""
-    folder, place = f"{FOLDER}/{meeting.name}", meeting.hosts.index(host)
+def job_of(meeting: Meeting, brought: Brought, host: str) -> Job:
+    """The job of a meeting on one of its hosts: our program, what it is to do, and the check's programs."""
+    folder, place = folder_of(meeting.name), meeting.hosts.index(host)
     legs = [
         {
             "name": " – ".join(map(str, leg.ends)),
@@ -85,58 +71,30 @@ def files_of(meeting: Meeting, brought: Brought, host: str) -> Iterator[Op]:
         for leg in meeting.legs
     ]
     spec = {"within_s": meeting.check.within_s, "legs": legs}
-    yield Op("put", {"path": f"{folder}/load_job.py"}, Path(program.__file__).read_bytes())
-    yield Op("put", {"path": f"{folder}/spec.json"}, json.dumps(spec, indent=1).encode())
-    for name, content in brought.programs.items():
-        yield Op("put", {"path": f"{FOLDER}/programs/{name}", "mode": "0755"}, content)
+    return Job(
+        meeting.name,
+        ("python3", f"{folder}/load_job.py", folder),
+        # all legs, should each take all its time
+        within_s=meeting.check.within_s * len(legs) + int(GRACE_S),
+        environment=meeting.environments[place],
+        files={
+            f"{folder}/load_job.py": Path(program.__file__).read_bytes(),
+            f"{folder}/spec.json": json.dumps(spec, indent=1).encode(),
+            **{f"{PROGRAMS}/{name}": content for name, content in brought.programs.items()},
+        },
+        fresh_s=FRESH_S,
+    )
 
 
-def job_of(meeting: Meeting, host: str) -> Op:
-    """The job of a meeting on one of its hosts; its name is the same on each."""
-    folder = f"{FOLDER}/{meeting.name}"
-    line = ["python3", f"{folder}/load_job.py", folder]
-    environment = dict(meeting.environments[meeting.hosts.index(host)])
-    told = {"name": meeting.name, "words": line, "environment": environment}
-    return Op("job", {**told, "within_s": job_within_s(meeting)})
+def _told(text: str) -> tuple[Told, ...]:
+    return tuple(Told(leg["exit"], leg["text"]) for leg in json.loads(text))
 
 
-def job_within_s(meeting: Meeting) -> int:
-    """All legs, should each take all its time."""
-    return meeting.check.within_s * len(meeting.legs) + GRACE_S
-
-
-def _collected(fleet: Hands, meeting: Meeting, host: str) -> tuple[Told, ...]:
-    folder = f"{FOLDER}/{meeting.name}"
-    probe = Probe("read", (f"{folder}/told.json", BYTES))
-    answer = answers_of(fleet, {host: (probe,)})[host][probe]
-    text = "" if isinstance(answer, Unknown) else answer.get("text", "")
-    try:
-        return tuple(Told(leg["exit"], leg["text"]) for leg in json.loads(text))
-    except ValueError:
-        do = f"its words: ssh {host} journalctl -u dsv32-job-{meeting.name}"
-        what = f"{meeting.check.id} ended and left no result"
-        raise LauncherError(Problem(what, f"{host}, {folder}", do=do)) from None
-
-
-def _let_go(fleet: Hands, meeting: Meeting, brought: Brought) -> None:
-    # a job whose unit is there has a result that nobody has taken yet
-    stop = Op("units", {"stop": [f"dsv32-job-{meeting.name}.service"]})
-    remove = Op("remove", {"path": f"{FOLDER}/{meeting.name}"})
-    _each(fleet.map(meeting.hosts, lambda host: _do(fleet, meeting, brought, host, (stop, remove))))
-
-
-def _do(fleet: Hands, meeting: Meeting, brought: Brought, host: str, ops: tuple[Op, ...]) -> None:
-    within_s = job_within_s(meeting) + GRACE_S
-    done = fleet.do(host, ops, listener=brought.listener, within_s=within_s, subject=_subject(meeting))
-    if done.error:
-        raise LauncherError(done.error)
-
-
-def _each(answers: Mapping[str, Problem | None]) -> None:
-    for answer in answers.values():
+def _of_each(answers: Mapping[str, T | Problem]) -> dict[str, T]:
+    """All answers. LauncherError where one is a Problem."""
+    found: dict[str, T] = {}
+    for host, answer in answers.items():
         if isinstance(answer, Problem):
             raise LauncherError(answer)
-
-
-def _subject(meeting: Meeting) -> str:
-    return f"{meeting.check.id}: {', '.join(meeting.hosts)}"
+        found[host] = answer
+    return found

@@ -7,22 +7,21 @@ import json
 import os
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from launcher.execute.hands import Hands
+from launcher.execute.jobs import RemoteJob
 from launcher.flows import wheel_job
 from launcher.flows.stack import Fetching, source_path
 from launcher.load.data import Data
-from launcher.model.plan import Op
+from launcher.model.job import Job, folder_of, name_of
 from launcher.model.problem import LauncherError, Problem
 from launcher.model.run import Listener
 from launcher.model.source_build import SourceBuild
 
-FOLDER = "/var/lib/dsv32/build"
-"""On the build host: a folder for each job."""
 FETCH_WITHIN_S = 900
-GRACE_S = 60
 TAR = ("--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner", "--exclude=.git")
 """The same source is the same file, whoever packs it."""
 
@@ -49,32 +48,27 @@ class BuildHost:
             fetch_source(name, recipe, source)
         lock = build_lock(fetching, name)
         spec = spec_of(fetching, name, f"{self.shared}/stacks/{fetching.stack.name}", lock)
-        job = f"wheel-{hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:12]}"
-        words = ["/usr/bin/python3", f"{FOLDER}/{job}/wheel_job.py", f"{FOLDER}/{job}/spec.json"]
-        begin = Op("job", {"name": job, "words": words, "environment": {}, "within_s": recipe.within_s})
-        done = self.fleet.do(
-            self.host,
-            (*self._files(job, spec, lock), begin),
-            listener=self.listener,
-            within_s=recipe.within_s + GRACE_S,
-            subject=f"{name} {recipe.version}",
-        )
-        if done.error:
-            raise LauncherError(done.error)
-        return self._made(folder / "built", name, recipe)
+        job = self._job(spec, lock, recipe.within_s)
+        remote = RemoteJob(self.fleet, self.host, job, self.listener, f"{name} {recipe.version}")
+        remote.begin(remote.state())
+        made = self._made(folder / "built", name, recipe)
+        remote.discard()
+        return made
 
-    def _files(self, job: str, spec: dict[str, object], lock: str) -> tuple[Op, ...]:
+    def _job(self, spec: Mapping[str, object], lock: str, within_s: int) -> Job:
+        """Its result is the wheel: whoever asks does not see it, so what has ended is not taken."""
         builder = self.data.find("roles/python-env/files/build_env.py")
         assert builder is not None, "it is one of the files of role python-env"
+        name = name_of("wheel", spec)
+        folder = folder_of(name)
         files = {
             "wheel_job.py": Path(wheel_job.__file__).read_bytes(),
             "build_env.py": builder.read_bytes(),
             "build.lock": lock.encode(),
             "spec.json": json.dumps(spec, indent=1).encode(),
         }
-        return tuple(
-            Op("put", {"path": f"{FOLDER}/{job}/{name}"}, content) for name, content in files.items()
-        )
+        words = ("/usr/bin/python3", f"{folder}/wheel_job.py", f"{folder}/spec.json")
+        return Job(name, words, within_s, files={f"{folder}/{f}": content for f, content in files.items()})
 
     def _made(self, built: Path, name: str, recipe: SourceBuild) -> Path:
         found = sorted(built.glob(f"{name.replace('-', '_')}-{recipe.version}-*.whl"))

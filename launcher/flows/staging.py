@@ -9,10 +9,11 @@ from pathlib import PurePosixPath
 from typing import Any, Literal, TypeAlias
 
 from launcher.execute.hands import Hands
+from launcher.execute.jobs import RemoteJob
 from launcher.health.hands import look_within_s
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.finding import Finding, Severity
-from launcher.model.problem import InputError, Problem
+from launcher.model.problem import InputError, LauncherError, Problem
 from launcher.model.run import Event, Listener
 from launcher.model.wish import Wanted
 from launcher.steps import texts, weights
@@ -197,12 +198,14 @@ def _verified(fleet: Hands, host: str, want: weights.Params, listener: Listener)
         last.update(event.data)
         listener(event)
 
-    job = weights.verification_of(want)
-    done = fleet.do(host, (job.op,), listener=listening, within_s=job.within_s + 60.0, subject="weights")
+    job = RemoteJob(fleet, host, weights.verification_of(want), listening, "weights")
+    try:
+        job.begin()
+    except LauncherError:
+        if not last.get("wrong"):
+            raise
     if wrong := last.get("wrong"):
         return tuple(_wrong(host, want, wrong))
-    if done.error:
-        return (Finding(Severity.ERROR, host, done.error.what, done.error),)
     return (Finding(Severity.OK, host, f"{last.get('total', 0) / 2**30:.1f} GiB are what the manifest says"),)
 
 

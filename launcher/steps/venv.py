@@ -8,9 +8,10 @@ from typing import Annotated
 from annotated_types import Ge
 
 from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.job import Job, name_of
 from launcher.model.plan import Draft
 from launcher.steps.attributes import AbsolutePath
-from launcher.steps.jobs import Job, draft
+from launcher.steps.jobs import draft
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,4 +60,4 @@ def _marker(want: Params) -> Probe:
 
 def _job(want: Params) -> Job:
     words = (want.builder, want.path, want.python, want.lock, want.wheels, want.digest)
-    return Job("venv", words, want.within_s)
+    return Job(name_of("venv", words), words, want.within_s)

@@ -10,11 +10,12 @@ from typing import Annotated, Any
 from annotated_types import Ge
 
 from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.job import Job, name_of
 from launcher.model.plan import Draft
 from launcher.model.profile import Port
 from launcher.steps import texts
 from launcher.steps.attributes import AbsolutePath
-from launcher.steps.jobs import Job, draft
+from launcher.steps.jobs import draft
 
 MANIFEST_BYTES = 4 << 20
 RECORD_BYTES = 4096
@@ -142,15 +143,17 @@ def job_of(want: Params) -> Job:
     words = (want.copier, want.path, want.origin, want.manifest)
     if want.in_place:
         words = (want.reader, want.path, want.manifest, want.record)
-    return Job("weights", words, want.within_s, {"DSV32_FLEET": json.dumps(_fleet(want))})
+    # with other peers it is the same job: two at once would write the same folder
+    fleet = {"DSV32_FLEET": json.dumps(_fleet(want))}
+    return Job(name_of("weights", words), words, want.within_s, fleet)
 
 
 def verification_of(want: Params) -> Job:
     """Reads all that is published; it fails where bytes are wrong. What was staged is incomplete then."""
+    words: tuple[str, ...] = (want.copier, "--verify", want.path, want.origin, want.manifest)
     if want.in_place:
-        return Job("verify", (want.reader, "--verify", want.path, want.manifest), want.within_s)
-    words = (want.copier, "--verify", want.path, want.origin, want.manifest)
-    return Job("verify", words, want.within_s)
+        words = (want.reader, "--verify", want.path, want.manifest)
+    return Job(name_of("verify", words), words, want.within_s)
 
 
 def _fleet(want: Params) -> Mapping[str, Any]:

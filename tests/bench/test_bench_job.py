@@ -16,7 +16,7 @@ from samples import sample
 from launcher.bench.reportserved import balance
 from launcher.bench.workload import Once
 from launcher.flows.bench import bench_of, measure, refuse_silent
-from launcher.flows.bench_run import OTHERS, Bench, Record, files
+from launcher.flows.bench_run import OTHERS, Bench, Record, job_of
 from launcher.load.bench import read_telemetry
 from launcher.load.data import Data, shipped
 from launcher.load.monitoring import settings_problems
@@ -125,10 +125,10 @@ def measured(host: OneHost, bench: Bench) -> tuple[Measured, list[Event], dict[s
 @pytest.mark.parametrize(
     ("state", "verbs", "said"),
     [
-        ("absent", ["put", "put", "job", "units"], "measuring service"),
-        ("failed", ["put", "put", "job", "units"], "measuring service"),
-        ("running", ["job", "units"], "attached to a run that was begun before"),
-        ("done", ["units"], "picked up a run that had ended and was not collected"),
+        ("absent", ["put", "put", "job", "units", "remove"], "measuring service"),
+        ("failed", ["put", "put", "job", "units", "remove"], "measuring service"),
+        ("running", ["job", "units", "remove"], "attached to a run that was begun before"),
+        ("done", ["units", "remove"], "picked up a run that had ended and was not collected"),
     ],
 )
 def test_what_runs_is_attached_to_and_what_ended_is_picked_up(
@@ -138,7 +138,9 @@ def test_what_runs_is_attached_to_and_what_ended_is_picked_up(
     _, events, _ = measured(host, bench)
     assert [verb for verb, _ in host.done] == verbs
     assert events[0].text == said
-    assert host.done[-1] == ("units", f"dsv32-job-{bench.job(POINT, 1)}.service"), "nobody picks it up again"
+    name = bench.name(POINT, 1)
+    gone = [("units", f"dsv32-job-{name}.service"), ("remove", name)]
+    assert host.done[-2:] == gone, "nobody picks it up again"
 
 
 def test_runs_are_taken_when_all_of_their_point_are_kept(bench: Bench) -> None:
@@ -146,7 +148,10 @@ def test_runs_are_taken_when_all_of_their_point_are_kept(bench: Bench) -> None:
     twice = replace(bench, repeats=2)
     host = OneHost(files=left(bench))
     measured(host, twice)
-    assert [verb for verb, _ in host.done] == ["put", "put", "job", "put", "put", "job", "units"]
+    assert [verb for verb, _ in host.done] == [
+        *("put", "put", "job", "put", "put", "job"),
+        *("units", "remove", "units", "remove"),
+    ]
 
     cut = OneHost(files=left(bench))
     interrupted = Record(lambda _: None, lambda *_: "", lambda: "job" in dict(cut.done))
@@ -157,7 +162,7 @@ def test_runs_are_taken_when_all_of_their_point_are_kept(bench: Bench) -> None:
 def test_what_ended_long_ago_is_measured_anew(bench: Bench) -> None:
     host = OneHost("done", ended_s=METHOD.picked_up_within_s + 1, files=left(bench))
     _, events, _ = measured(host, bench)
-    assert [verb for verb, _ in host.done] == ["put", "put", "job", "units"]
+    assert [verb for verb, _ in host.done] == ["put", "put", "job", "units", "remove"]
     assert events[0].text == "measuring service"
 
 
@@ -222,7 +227,7 @@ OTHER = "dsv32-job-bench-0123456789ab.service"
 
 def test_two_benchmarks_at_once_would_measure_each_other(bench: Bench) -> None:
     """The lock is ours, so nobody attends the other one: it is waited for, and its result is left."""
-    own = f"dsv32-job-{bench.job(POINT, 1)}.service loaded active running"
+    own = f"dsv32-job-{bench.name(POINT, 1)}.service loaded active running"
     host = OneHost(others=[f"{own}\n{OTHER} loaded active running\n"] * 3, files=left(bench))
     _, events, _ = measured(host, bench)
     said = [event.text for event in events if event.kind == "phase"]
@@ -261,8 +266,8 @@ def test_a_changed_service_is_another_job(bench: Bench, tmp_path: Path) -> None:
 
     wanted = resolve(load(tmp_path / "inventories/sandbox-dp2.yaml"))
     changed = bench_of(wanted, LOAD, bench.sla, METHOD, target="service", seed=1, repeats=1, salt="run")
-    assert changed.job(POINT, 1) != bench.job(POINT, 1)
-    assert bench.job(POINT, 1) == bench.job(POINT, 1)
+    assert changed.name(POINT, 1) != bench.name(POINT, 1)
+    assert bench.name(POINT, 1) == bench.name(POINT, 1)
 
 
 GPUS = """\
@@ -292,7 +297,8 @@ def test_gpus_and_nics_are_told_over_the_run_and_who_did_not_answer_is_named(ben
         "not measured: no gpu exporter answered on port 9500 of h01, h03",
         "not measured: no host exporter answered on port 9100 of h01, h03",
     )
-    spec = json.loads(next(op for op in files(bench, POINT, 1) if "spec" in op.args["path"]).content)
+    job = job_of(bench, POINT, 1)
+    spec = json.loads(job.files[f"{job.folder}/spec.json"])
     assert gpu in spec["exporters"]
     assert "node_network_transmit_bytes_total" in spec["series"]
 

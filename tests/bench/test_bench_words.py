@@ -13,7 +13,7 @@ from samples import sample
 from launcher.bench.target import target_of
 from launcher.bench.workload import Once, Service, at, job_name, point_of, points_of, warm_up, words
 from launcher.flows.bench import bench_of
-from launcher.flows.bench_run import files
+from launcher.flows.bench_run import job_of
 from launcher.model.bench import Point
 from launcher.model.deployment import Deployment, Drained
 from launcher.model.problem import InputError
@@ -62,15 +62,15 @@ def test_requests_in_words_are_a_file_beside_the_job_and_other_words_another_job
     load = replace(LOAD, settings={}, text=Text(("What is TOPIC?", "Who needs TOPIC?"), ("a fan", "a lock")))
     wanted = wanted_of("sandbox-single", tmp_path)
     bench = bench_of(wanted, load, None, METHOD, target="decode", seed=1, repeats=1, salt="s")
-    _, prompts, spec = files(bench, POINT, 1)
-    asked = [entry["conversations"][0]["value"] for entry in json.loads(prompts.content)]
+    _, (path, prompts), (_, spec) = job_of(bench, POINT, 1).files.items()
+    asked = [entry["conversations"][0]["value"] for entry in json.loads(prompts)]
     assert asked == ["What is a fan?", "Who needs a fan?", "What is a lock?", "Who needs a lock?"]
-    told = json.loads(spec.content)
+    told = json.loads(spec)
     for line in (told["warm_up"], told["words"]):
         assert line[line.index("--dataset-name") + 1] == "sharegpt"
-        assert line[line.index("--dataset-path") + 1] == prompts.args["path"]
+        assert line[line.index("--dataset-path") + 1] == path
     other = replace(bench, workload=replace(load, text=Text(("What is TOPIC?",), ("a fan",))))
-    assert other.job(POINT, 1) != bench.job(POINT, 1)
+    assert other.name(POINT, 1) != bench.name(POINT, 1)
 
 
 def test_a_point_has_prompts_enough_for_what_is_at_once() -> None:

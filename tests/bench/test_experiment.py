@@ -49,7 +49,7 @@ class Bed:
         workload, sla = load_of(SANDBOX.points["8"], DATA)
         more = {"seed": 1, "repeats": SANDBOX.repeats, "salt": "s"}
         bench = bench_of(arm.wanted, workload, sla, METHOD, target=workload.target, **more)
-        return bench.job(points_of(workload, METHOD)[0], 1)
+        return bench.name(points_of(workload, METHOD)[0], 1)
 
     def keep(self, arm: Arm, *runs: Result) -> None:
         """These runs, as if they had been measured before."""

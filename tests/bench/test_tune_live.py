@@ -64,12 +64,12 @@ def test_what_is_kept_is_not_asked_for_again(live: Live, tmp_path: Path) -> None
     bench, point = live._bench(wanted, step)
     assert point.concurrency == TUNE.requests_per_host
     place = live.trials.place
-    kept = place.measured(bench.job(point, bench.seed))
+    kept = place.measured(bench.name(point, bench.seed))
     write_whole(kept, document(measurement(tmp_path, recorded())))
     found = live.look(wanted, step, (step.id,))
     assert found.figures["ttft_ms"] == (recorded().figures["mean_ttft_ms"],)
     kept.unlink()
-    write_whole(place.failed(bench.job(point, bench.seed)), "decode-0 ended")
+    write_whole(place.failed(bench.name(point, bench.seed)), "decode-0 ended")
     assert live.look(wanted, step, (step.id,)).failed == "decode-0 ended"
     assert live.trials.fleet.asked == []  # type: ignore[attr-defined]
 

@@ -50,7 +50,9 @@ def test_a_host_builds_what_no_index_has(stubs: StubFleet, tmp_path: Path, pins:
     assert built.code == 0, built.stdout + built.stderr
     with zipfile.ZipFile(stubs.sandbox.gpfs / "stacks/x/wheels/fast-1.0-py3-none-any.whl") as wheel:
         assert wheel.read("fast.py") == b"ANSWER = 42"
-    job = stubs.host("h02").exec("sh", "-c", "ls /var/lib/dsv32/build/*/made").stdout.split()
-    assert "fast-1.0-py3-none-any.whl" in job
+    done = stubs.host("h02").exec("cat", "/var/log/dsv32/journal.jsonl").stdout
+    assert '"op": "job"' in done
+    assert "/var/lib/dsv32/jobs/wheel-" in done
+    assert "wheel-" not in stubs.host("h02").exec("ls", "/var/lib/dsv32/jobs").stdout, "the wheel is taken"
     verified = stubs.run("stack", "verify", "x", "--json", "--at", to, data=data)
     assert verified.code == 0, verified.stdout

@@ -104,7 +104,7 @@ def gpus(stubs: StubFleet) -> Iterator[StubFleet]:
     yield stubs
     programs = " ".join(f"/usr/local/bin/{name}" for name in (*PROGRAMS, "nvidia-smi"))
     exec_all(
-        stubs, f"systemctl stop 'dsv32-*'; rm -rf {programs} /var/tmp/dcgmi /var/tmp/slow /var/lib/dsv32/load"
+        stubs, f"systemctl stop 'dsv32-*'; rm -rf {programs} /var/tmp/dcgmi /var/tmp/slow /var/lib/dsv32/jobs"
     )
     stubs.write()
 
@@ -122,7 +122,8 @@ def slow(stubs: StubFleet, names: str) -> None:
 def left(host: SandboxHost) -> str:
     """Jobs, files and processes of load checks that are still there."""
     units = "systemctl list-units --all 'dsv32-job-load-*' --no-legend"
-    files, processes = "ls /var/lib/dsv32/load | grep -v programs", "pgrep -l 'sleep|ib_write_bw'"
+    files = "ls /var/lib/dsv32/jobs | grep load- | grep -v load-programs"
+    processes = "pgrep -l 'sleep|ib_write_bw'"
     return host.exec("sh", "-c", f"{units}; {files}; {processes}").stdout
 
 

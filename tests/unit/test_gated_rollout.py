@@ -26,6 +26,7 @@ from launcher.flows.up import Result
 from launcher.load.bench import read_method
 from launcher.load.data import Data, shipped
 from launcher.model.facts import Probe
+from launcher.model.job import FOLDER
 from launcher.model.plan import Op, Plan
 from launcher.model.problem import InputError
 from launcher.model.revision import Entry
@@ -54,7 +55,10 @@ class ClientTable(MovingTable):
 
     def do(self, op: Op) -> None:
         job = str(op.args.get("name", op.args.get("stop", ""))).find("bench-") >= 0
-        if not job:
+        if op.verb == "remove" and op.args["path"].startswith(FOLDER):
+            gone = f"{op.args['path']}/"
+            self.paths = {path: file for path, file in self.paths.items() if not path.startswith(gone)}
+        elif not job:
             super().do(op)
 
 
@@ -211,7 +215,8 @@ def test_nothing_moves_without_a_baseline_to_be_held_against(start: Loaded, upgr
     start.lost["stub-routed"] = 1
     with pytest.raises(InputError, match="no baseline: concurrency 2: 1 of 16 requests failed"):
         upgrade(start)
-    assert {what.split()[0] for _, what in start.log} == {"ask", "put", "job", "units"}
+    assert {what.split()[0] for _, what in start.log} == {"ask", "put", "job", "units", "remove"}
+    assert all(what.split()[1].startswith(f"{FOLDER}/bench-") for _, what in start.log if "remove" in what)
     assert not start.told, "no unit, and nothing that is drained"
 
 

@@ -107,12 +107,13 @@ def publish(partial, path, digest):
     os.rename(partial, path)
 
 
-def say(text, done, total):
-    """Tell the job's watchers how far it is."""
+def say(text, done=0, total=0, **more):
+    """Tell whoever follows the job how far it is."""
     place = os.environ.get("DSV32_PROGRESS")
     if place:
-        Path(place + ".new").write_text(json.dumps({"text": text, "done": done, "total": total}))
-        os.replace(place + ".new", place)
+        with open(place + ".part", "w", encoding="utf-8") as file:
+            json.dump({"text": text, "done": done, "total": total, **more}, file)
+        os.replace(place + ".part", place)
 
 
 if __name__ == "__main__":

@@ -236,11 +236,16 @@ class Progress:
         left_s = round((self.total - done) / per_s) if per_s else None
         if done < self.total:
             text += f", {per_s / 2**20:.0f} MiB/s" + (f", {left_s} s left" if per_s else "")
-        place = os.environ.get("DSV32_PROGRESS")
-        if place:
-            told = {"text": text, "done": done, "total": self.total, "per_s": round(per_s), "left_s": left_s}
-            Path(place + ".new").write_text(json.dumps({**told, **more}))
-            os.replace(place + ".new", place)
+        say(text, done, self.total, per_s=round(per_s), left_s=left_s, **more)
+
+
+def say(text, done=0, total=0, **more):
+    """Tell whoever follows the job how far it is."""
+    place = os.environ.get("DSV32_PROGRESS")
+    if place:
+        with open(place + ".part", "w", encoding="utf-8") as file:
+            json.dump({"text": text, "done": done, "total": total, **more}, file)
+        os.replace(place + ".part", place)
 
 
 def stage(folder, origin, manifest):
