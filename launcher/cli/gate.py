@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from launcher.cli.words import host_range
+from launcher.load.ranges import host_range
 from launcher.model.check import CheckFinding
 from launcher.model.plan import Plan
 from launcher.model.problem import InputError, LauncherError, Problem

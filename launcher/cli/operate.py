@@ -167,7 +167,7 @@ def down(
 
 def limit_of(wanted: Wanted, words: str, view: View) -> Limited:
     """What `--limit` means, and a word about what it adds and leaves out."""
-    from launcher.cli.words import host_range
+    from launcher.load.ranges import host_range
     from launcher.flows.targets import limit_to
 
     limited = limit_to(words.split(","), wanted.steps, wanted.deployment)

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from launcher.cli.words import count, host_range
+from launcher.cli.words import count
+from launcher.load.ranges import host_range
 from launcher.model.plan import Action, Change, Plan
 from launcher.model.wish import Wanted
 from launcher.steps import turns

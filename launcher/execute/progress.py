@@ -11,36 +11,37 @@ from launcher.execute.outcome import HostOutcome, Outcome
 from launcher.execute.planner import broken_instances
 from launcher.model.deployment import Instance
 from launcher.model.inventory import ENGINE_POOLS
-from launcher.model.plan import Change, Plan
+from launcher.model.plan import Action, Change, Plan
 from launcher.model.problem import Problem
+from launcher.model.rollout import Move
 from launcher.model.run import Event, Listener
 from launcher.model.wish import Wanted
 
-Await: TypeAlias = Callable[[Instance], Problem | None]
+AwaitReady: TypeAlias = Callable[[Instance], Problem | None]
 """Waits until an instance that was just started is ready; a Problem says why it is not."""
 
 
-class Requests(Protocol):
-    """Takes instances that serve away from requests before they restart, and gives them back."""
+class Traffic(Protocol):
+    """The requests of users: who gets them, and whether they are answered."""
 
-    def take_away(self, instances: Sequence[Instance]) -> Mapping[str, Problem]:
-        """Nothing new is sent to them, and they have ended what they had begun. Host → why that could not be
-        done there: they serve on, and are not to be restarted."""
+    def drain(self, move: Move | None) -> Mapping[str, Problem]:
+        """Have routers send nothing to what the move drains, and requests to all else again; then wait until
+        what was drained is idle. None: the rollout is over. Host → why that could not be done there."""
 
-    def give_back(self, instances: Sequence[Instance]) -> Mapping[str, Problem]:
-        """Requests are sent to them again; host → why not."""
+    def check(self, move: Move) -> bool:
+        """Do the move's instances answer, beside their partners?"""
 
 
-class LeftAlone:
-    """Whoever has no router, or no lock on the hosts that route, restarts what gets requests."""
+class Untouched:
+    """Requests go where they go: there is no router, or nothing that serves moves."""
 
-    def take_away(self, instances: Sequence[Instance]) -> Mapping[str, Problem]:
-        """They go on to get requests."""
+    def drain(self, move: Move | None) -> Mapping[str, Problem]:
+        """Nobody is told."""
         return {}
 
-    def give_back(self, instances: Sequence[Instance]) -> Mapping[str, Problem]:
-        """They never went."""
-        return {}
+    def check(self, move: Move) -> bool:
+        """Nobody is asked."""
+        return True
 
 
 @dataclass(slots=True)
@@ -51,11 +52,14 @@ class Progress:
     wanted: Wanted
     plan: Plan
     listener: Listener
-    await_ready: Await
+    await_ready: AwaitReady
     interrupted: Callable[[], bool]
-    requests: Requests = field(default_factory=LeftAlone)
-    reboots: bool = True
-    """Hosts whose kernel is to show something else are booted anew; else they are told of, and left there."""
+    traffic: Traffic = field(default_factory=Untouched)
+    begun: int = -1
+    """The number of the last move that was begun."""
+    known: int = 0
+    """Problems that were known before it."""
+    failed: list[Move] = field(default_factory=list)
     done: list[Change] = field(default_factory=list)
     lost_hosts: dict[str, Problem] = field(default_factory=dict)
     """Hosts not reached, or with a step that failed: nothing more is sent there."""
@@ -67,6 +71,63 @@ class Progress:
     def instances(self) -> tuple[Instance, ...]:
         """All that the deployment has."""
         return self.wanted.deployment.instances if self.wanted.deployment else ()
+
+    @property
+    def committed(self) -> bool:
+        """A move was begun since which users reach what is new."""
+        return any(move.commits for move in self.plan.rollout.moves[: self.begun + 1])
+
+    def begin(self, number: int) -> None:
+        """This move is next."""
+        move = self.plan.rollout.moves[number]
+        self.begun, self.known = number, len(self.problems)
+        self.listener(
+            Event("move-started", ", ".join(move.instances or move.hosts), data={"number": number})
+        )
+
+    def may_begin(self, move: Move) -> bool:
+        """After a failure nothing that serves is restarted, and moves that build on each other end."""
+        if not self.failed:
+            return True
+        return self.plan.rollout.independent and not self._restarts(move)
+
+    def _restarts(self, move: Move) -> bool:
+        restarting = {c.instance for c in self.plan.changes if c.action is Action.RESTART}
+        return bool(restarting & set(move.instances))
+
+    def spoilt(self, move: Move) -> bool:
+        """Did it go wrong? Where moves do not build on each other, only for its own instances."""
+        if self.plan.rollout.independent:
+            return any(name in self.lost_instances for name in move.instances)
+        return len(self.problems) > self.known
+
+    def fail(self, move: Move) -> None:
+        """Instances that serve and would have moved later go on as they are."""
+        self.failed.append(move)
+        if len(self.failed) > 1 or not self.plan.rollout.independent:
+            return
+        lost = next((name for name in move.instances if name in self.lost_instances), "")
+        why = f"{lost}, which moved before it, is not ready" if lost else "an earlier move failed"
+        moves = self.plan.rollout.moves
+        later = [name for m in moves[self.begun + 1 :] if self._restarts(m) for name in m.instances]
+        for name in later:
+            self.problems.append(
+                Problem(
+                    what=f"{name} is not restarted and runs what it ran before",
+                    where=name,
+                    why=why,
+                    do=self.next_command,
+                )
+            )
+
+    def belongs(self, change: Change, move: Move) -> bool:
+        """Is the change of a host itself, or of an instance that moves?"""
+        return not change.instance or change.instance in move.instances
+
+    def lose_hosts(self, problems: Mapping[str, Problem]) -> None:
+        """Lose each of these hosts."""
+        for host, problem in problems.items():
+            self.lose_host(host, problem)
 
     def lose_host(self, host: str, problem: Problem) -> None:
         """Nothing more is sent to it, and what was to start there does not."""
@@ -135,5 +196,7 @@ class Progress:
             instances={i.name: self.lost_instances.get(i.name) for i in self.instances},
             problems=tuple(self.problems),
             interrupted=self.interrupted(),
+            failed=bool(self.failed),
+            committed=self.committed,
             next_command=self.next_command,
         )

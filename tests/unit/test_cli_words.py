@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from launcher.cli.plantext import sections, summary
-from launcher.cli.words import host_range, problem_lines
+from launcher.cli.words import problem_lines
+from launcher.load.ranges import host_range
 from launcher.model.plan import Action, Change, Plan
 from launcher.model.problem import Problem
 

@@ -1,4 +1,4 @@
-"""Whether enough of a pool serve while some of it is away; pure."""
+"""Whether enough instances of each pool serve while some of them are away; pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from launcher.model.deployment import Instance
 from launcher.model.inventory import Pool, PoolName
 from launcher.model.problem import Problem
 
+Waves = tuple[tuple[Instance, ...], ...]
+"""Instances that are away at the same time, in order."""
+
 
 def too_few(
     pools: Mapping[PoolName, Pool],
+    instances: Iterable[Instance],
     waves: Sequence[Iterable[Instance]],
-    up: Collection[str],
+    serving: Collection[str],
     *,
     do: str,
     why: str = "",
@@ -20,11 +24,12 @@ def too_few(
 ) -> Iterator[Problem]:
     """A Problem for each pool that would fall below its minimum while one of these waves is away.
 
-    `up`: the instances that serve and get requests; what comes back serves, too, unless it is `drained`.
-    A wave of nothing that serves takes nothing away.
+    `serving`: the instances that serve and get requests. One that comes back serves too, unless it is `drained`.
+    A wave in which nothing serves takes nothing away.
     """
+    by_pool = {i.name: i.pool for i in instances}
     for name in dict.fromkeys(i.pool for wave in waves for i in wave):
-        pool, own = pools[name], {u for u in up if u.startswith(f"{name}-")}
+        pool, own = pools[name], {s for s in serving if by_pool.get(s) == name}
         left = _least([{i.name for i in wave if i.pool == name} for wave in waves], own, drained)
         if left is not None and left < pool.minimum:
             yield Problem(
@@ -35,11 +40,11 @@ def too_few(
             )
 
 
-def _least(waves: Iterable[set[str]], up: Collection[str], drained: Collection[str]) -> int | None:
-    """The fewest that serve while a wave does not; None where none takes anything away."""
-    serve, counts = set(up), []
+def _least(waves: Iterable[set[str]], serving: Collection[str], drained: Collection[str]) -> int | None:
+    """The fewest that serve while a wave is away; None where no wave takes anything away."""
+    now, counts = set(serving), []
     for wave in waves:
-        if wave & serve:
-            counts.append(len(serve - wave))
-        serve |= wave - set(drained)
+        if wave & now:
+            counts.append(len(now - wave))
+        now |= wave - set(drained)
     return min(counts, default=None)

@@ -1,0 +1,455 @@
+"""Strategy: the order in which a plan's changes are made, so that enough of each pool serve meanwhile; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import Literal, TypeAlias
+
+from launcher.execute.observe import Observed
+from launcher.execute.planner import bind, in_order
+from launcher.model.deployment import Instance
+from launcher.model.inventory import ENGINE_POOLS
+from launcher.model.plan import Action, Change, Plan
+from launcher.model.problem import Problem
+from launcher.model.role import STAGES, Stage
+from launcher.model.rollout import Move, Rollout
+from launcher.model.wish import Wanted
+from launcher.resolve.exchange import PAIRS, between, kv_identity
+from launcher.rollout.groups import Member, first_group, one_of_each
+from launcher.rollout.minimum import Waves, too_few
+from launcher.rollout.service import Service
+from launcher.steps import unit
+
+PREPARING: tuple[Stage, ...] = ("host", "runtime", "weights")
+"""What no engine that runs notices: another environment lies beside its own."""
+BEFORE_ROUTERS: tuple[Stage, ...] = (*PREPARING, "engine")
+Order: TypeAlias = Literal["rolling", "canary", "at-once"]
+"""rolling: one instance after the other. canary: one first, then all others. at-once: all together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a command allows."""
+
+    below_minimum: bool = False
+    """Too few instances of a pool may serve while hosts stop, or while `keeps_minimum` would refuse it."""
+    keeps_minimum: bool = False
+    """Refuse moves that leave a pool with too few instances. Without it they are made, and plans show them."""
+    reboots: bool = True
+    """Hosts that need it boot; else they wait, and are reported."""
+    needs_all: bool = False
+    """Refuse to begin while a host does not answer."""
+    order: Order = "rolling"
+    """Of a restart."""
+    idle_within_s: float = 300.0
+    """Seconds that a drained instance has to end its requests; then they are cut off, and that is reported."""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """All that the order of a plan's changes depends on."""
+
+    wanted: Wanted
+    observed: Observed
+    planned: Plan
+    now: Service = field(default_factory=Service)
+    options: Options = field(default_factory=Options)
+    left_out: frozenset[str] = frozenset()
+    """Hosts that the run must not change."""
+
+    @property
+    def instances(self) -> tuple[Instance, ...]:
+        """All of the deployment."""
+        return self.wanted.deployment.instances if self.wanted.deployment else ()
+
+    @property
+    def routed(self) -> bool:
+        """Users reach instances through routers, and this run may change those."""
+        deployment = self.wanted.deployment
+        return bool(deployment and deployment.routers and not deployment.routing_hosts & self.left_out)
+
+    @property
+    def kept_out(self) -> frozenset[str]:
+        """Instances that get no requests before, during and after the rollout."""
+        return frozenset(d.instance for d in self.now.lasting)
+
+
+def with_moves(it: Situation) -> Plan:
+    """The plan with the moves in which its changes are made, and with the changes that those add."""
+    needs = disruptive_changes(it.wanted, it.planned)
+    moved = any(c.action is Action.RESTART for c in it.planned.stage("engine"))
+    if it.routed and not it.left_out and (moved or it.now.moving) and (why := incompatible(it, moved=moved)):
+        plan = _halves(it, why, needs)
+    elif needs and _in_use(it, needs):
+        plan = _host_by_host(it, needs) if it.options.reboots else _without(it, needs)
+    else:
+        plan = _rolling(it)
+    if it.options.needs_all and it.planned.unreached:
+        refused = (*it.planned.unreached.values(), *plan.rollout.refused)
+        plan = replace(plan, rollout=replace(plan.rollout, refused=refused))
+    return plan
+
+
+def disruptive_changes(wanted: Wanted, planned: Plan) -> Mapping[str, tuple[Change, ...]]:
+    """Host → its changes for which engines stop: a reboot, and all changes of roles that say `halts`."""
+    roles = {role.name for role in wanted.wish.roles if role.halts}
+    found: dict[str, tuple[Change, ...]] = {}
+    for change in planned.changes:
+        if change.action is Action.REBOOT or change.step.partition("/")[0] in roles:
+            found[change.host] = (*found.get(change.host, ()), change)
+    return found
+
+
+def steps_of(changes: Collection[Change]) -> str:
+    """`nvidia-driver/packages, nvidia-driver/version`."""
+    return ", ".join(dict.fromkeys(c.step for c in changes))
+
+
+def restarts_peers(wanted: Wanted) -> bool:
+    """Does a pair that lost one side work again only after the other side restarts, too? By the release."""
+    engine, deployment = wanted.wish.profile.engine, wanted.deployment
+    if not engine or not deployment or engine.repair != "restart-peer":
+        return False
+    return len({i.pool for i in deployment.instances}) == len(ENGINE_POOLS)
+
+
+def incompatible(it: Situation, *, moved: bool) -> tuple[str, ...]:
+    """What keeps engines that run and engines that are wanted from serving together, in words."""
+    deployment, profile = it.wanted.deployment, it.wanted.wish.profile
+    assert deployment, "only what serves can be incompatible"
+    found: dict[str, None] = {}
+    for one, other in PAIRS:
+        need = kv_identity(profile, deployment, other)
+        runs = [it.now.identities.get(i.name, {}) for i in it.instances if i.pool == one]
+        found.update(dict.fromkeys(text for identity in runs for text in between(identity, need)))
+    if moved and restarts_peers(it.wanted) and profile.engine:
+        found[f"{profile.engine.name} does not pair again by itself"] = None
+    return tuple(found)
+
+
+def _rolling(it: Situation, moves: Sequence[Move] = (), serving: Collection[str] = ()) -> Plan:
+    """Hosts first, then instances that start, together, then those that serve, one of each pool after the
+    other; routers last. `moves` come before all of that, and leave `serving` instances behind."""
+    done = {name for move in moves for name in move.instances}
+    served = {*it.now.reached, *serving}
+    life = [c for c in it.planned.changes if c.instance and c.instance not in done]
+    rolling = [*moves, *_prepared(it, BEFORE_ROUTERS)]
+    refused = tuple(_refused_one_by_one(it, life)) if it.options.keeps_minimum and not moves else ()
+    for wave in _waves(it.instances, life):
+        restarts = any(c.action is Action.RESTART for c in life if c.instance == wave[0].name)
+        names = {i.name for i in wave}
+        move = Move(("engine",), _hosts(wave), tuple(i.name for i in wave))
+        if restarts:
+            move = _drained(it, move, wave, served)
+            move = replace(move, canary=bool(move.drained), partners=_sorted(it, served - names))
+        rolling.append(move)
+        served |= names - it.kept_out
+    if routers := tuple(dict.fromkeys(c.host for c in it.planned.stage("router"))):
+        rolling.append(Move(("router",), routers))
+    rollout = Rollout("rolling", tuple(rolling), refused=refused, reboots=it.options.reboots)
+    return replace(it.planned, rollout=rollout)
+
+
+def _prepared(it: Situation, stages: Sequence[Stage]) -> Iterator[Move]:
+    """What is changed on hosts before any instance moves."""
+    changes = [c for c in it.planned.changes if c.stage in stages and not c.instance]
+    if changes:
+        there = tuple(s for s in stages if any(c.stage == s for c in changes))
+        boots = (c.host for c in changes if c.action is Action.REBOOT)
+        yield Move(
+            there,
+            tuple(dict.fromkeys(c.host for c in changes)),
+            boots=tuple(dict.fromkeys(boots)) if it.options.reboots else (),
+        )
+
+
+def _waves(instances: Iterable[Instance], changes: Sequence[Change]) -> Waves:
+    """Instances that start from nothing go first and together: they take nothing away. Those that serve now go
+    one of a pool after the other, so that the rest of the pool goes on."""
+    names = {c.instance for c in changes}
+    restarting = {c.instance for c in changes if c.action is Action.RESTART}
+    moved = [i for i in instances if i.name in names]
+    fresh = tuple(i for i in moved if i.name not in restarting)
+    pools = [
+        [i for i in moved if i.pool == pool and i.name in restarting]
+        for pool in dict.fromkeys(i.pool for i in moved)
+    ]
+    rows = (tuple(i for i in row if i is not None) for row in zip_longest(*pools))
+    return tuple(wave for wave in (fresh, *rows) if wave)
+
+
+def _drained(it: Situation, move: Move, wave: Sequence[Instance], served: Collection[str]) -> Move:
+    """The move with those of its instances drained that others of their pool stand in for. Where nothing else
+    serves a pool, or no router can be told, requests fail: an outage."""
+    away = {i.name for i in wave} | it.kept_out
+    ending = {i.pool for i in wave if i.name in served}
+    others = {
+        pool: [i.name for i in it.instances if i.pool == pool and i.name in served and i.name not in away]
+        for pool in dict.fromkeys(i.pool for i in wave)
+    }
+    return replace(
+        move,
+        drained=tuple(i.name for i in wave if others[i.pool] and i.name not in it.kept_out) if it.routed else (),
+        serving=tuple(name for names in others.values() for name in names),
+        outage=tuple(p for p in others if p in ending and not (others[p] and it.routed)),
+    )
+
+
+def _halves(it: Situation, why: tuple[str, ...], needs: Mapping[str, tuple[Change, ...]]) -> Plan:
+    """One half of the service moves while the other serves; then users are sent to it, and the rest follows.
+
+    A rollout that was killed goes on where it was: what it had drained moves first, or, where all others have
+    moved already, last.
+    """
+    if restarts_peers(it.wanted):
+        it = _restarted(it, {i.name for i in it.instances}, "its pairs do not survive a restart of one side")
+    moved = {c.instance for c in it.planned.changes if c.instance}
+    instances = [i for i in it.instances if i.name not in it.kept_out]
+    committed = breaks = False
+    problems: list[Problem] = []
+    if moving := it.now.moving & {i.name for i in instances}:
+        others = {i.name for i in instances} - moving
+        committed = bool(others) and not others & moved
+        first: Collection[str] = others if committed else moving
+    else:
+        members = [Member(i.name, i.pool, frozenset(i.hosts), i.name in it.now.serving) for i in instances]
+        minimum = {m.pool: it.wanted.wish.inventory.pools[m.pool].minimum for m in members}
+        half = first_group(members, minimum)
+        breaks, first = half is None, half or one_of_each(members)
+        if breaks and it.options.keeps_minimum and not it.options.below_minimum:
+            problems += _too_few_for_halves(it, members, why)
+    problems += _both_at_once(it, why, needs)
+    one = tuple(i for i in instances if i.name in first)
+    two = tuple(i for i in instances if i.name not in first)
+    names, rest = tuple(i.name for i in one), tuple(i.name for i in two)
+    moves = list(_prepared(it, PREPARING))
+    if not committed:
+        move = Move(("engine",), _hosts(one), names, canary=True)
+        if breaks:
+            moves.append(replace(move, outage=tuple(dict.fromkeys(i.pool for i in one))))
+        else:
+            moves.append(replace(move, drained=names, serving=rest))
+    if two:
+        moves.append(
+            Move(("engine",), _hosts(two), rest, rest, names, canary=True, partners=names, commits=True)
+        )
+    hosts = tuple(dict.fromkeys(c.host for c in it.planned.changes))
+    moves.append(Move(STAGES, hosts, commits=True))
+    return replace(it.planned, rollout=Rollout("halves", tuple(moves), why, tuple(problems)))
+
+
+def _host_by_host(it: Situation, needs: Mapping[str, tuple[Change, ...]]) -> Plan:
+    """Each instance is drained and stops while its hosts change and boot; then the hosts that route, one after
+    the other; then all that is left. Instances that are down start first, to serve while others are away."""
+    deployment = it.wanted.deployment
+    assert deployment, "only what serves is careful"
+    starting = {c.instance for c in it.planned.changes if c.action is Action.START} - it.now.reached
+    chosen = [i for i in it.instances if set(i.hosts) & set(needs) or i.name in starting]
+    because = f"it stops while {steps_of(next(iter(needs.values())))} changes"
+    it = _restarted(it, {i.name for i in chosen if set(i.hosts) & set(needs)}, because)
+    waves = _restart_waves(it, chosen)
+    routes = sorted(deployment.routing_hosts & set(needs))
+    engines = {h for i in chosen for h in i.hosts}
+    boots = {c.host for c in it.planned.changes if c.action is Action.REBOOT}
+    refused = () if it.options.below_minimum else (*_refused_waves(it, waves), *_only_router(it, routes))
+    host, first = next(iter(needs.items()))
+    refused = tuple(
+        replace(p, why=f"engines stop for {steps_of(first)} on {host}; {p.why}") for p in refused
+    )
+    moves = [
+        replace(
+            move,
+            stages=BEFORE_ROUTERS,
+            stops=True,
+            boots=tuple(h for h in move.hosts if h in boots),
+        )
+        for move in _wave_moves(it, waves)
+    ]
+    moves += (Move(STAGES, (h,), boots=(h,) if h in boots else ()) for h in routes if h not in engines)
+    done = {name for move in moves for name in move.instances}
+    rest = _rolling(replace(it, planned=_outside(it, moves)), moves, serving=done)
+    rollout = replace(rest.rollout, strategy="host-by-host", refused=refused)
+    return replace(it.planned, rollout=rollout)
+
+
+def _outside(it: Situation, moves: Iterable[Move]) -> Plan:
+    """What is left of the plan after these moves."""
+    made = {(host, stage) for move in moves for host in move.hosts for stage in move.stages}
+    return replace(
+        it.planned, changes=tuple(c for c in it.planned.changes if (c.host, c.stage) not in made)
+    )
+
+
+def _without(it: Situation, needs: Mapping[str, tuple[Change, ...]]) -> Plan:
+    """All but the hosts that need their engines to stop, and the hosts of those engines: they wait."""
+    waiting = set(needs) | {h for i in it.instances if set(i.hosts) & set(needs) for h in i.hosts}
+    left = replace(it.planned, changes=tuple(c for c in it.planned.changes if c.host not in waiting))
+    plan = _rolling(replace(it, planned=left))
+    problems = tuple(_waits(it, host, needs[host]) for host in sorted(needs))
+    return replace(plan, rollout=replace(plan.rollout, waiting=problems))
+
+
+def _waits(it: Situation, host: str, needs: Sequence[Change]) -> Problem:
+    boots = [f"{c.subject} shows {c.before}, wanted {c.after}" for c in needs if c.action is Action.REBOOT]
+    return Problem(
+        what=f"{host} is left as it is: its engines would have to stop",
+        where=host,
+        why="; ".join([f"it needs {steps_of(needs)}", *boots]),
+        do=f"dsv32-launch up {it.wanted.wish.inventory.path}, without --no-reboot",
+    )
+
+
+def restart_moves(it: Situation, chosen: Sequence[Instance], routers: Sequence[str]) -> Plan:
+    """Restarts alone: instances wave by wave, then the two routers of each of these hosts in turns."""
+    waves = _restart_waves(it, chosen)
+    refused = () if it.options.below_minimum else tuple(_refused_waves(it, waves))
+    refused = (*it.planned.unreached.values(), *refused)
+    moves = (*_wave_moves(it, waves), *(Move(("router",), (host,)) for host in routers))
+    return replace(it.planned, rollout=Rollout("restart", moves, refused=refused))
+
+
+def _wave_moves(it: Situation, waves: Waves) -> Iterator[Move]:
+    """Each wave is drained while those before it, and what else serves, take the requests."""
+    done: set[str] = set()
+    for wave in waves:
+        names = {i.name for i in wave}
+        served = {*it.now.reached, *done} - it.kept_out
+        move = _drained(it, Move(("engine",), _hosts(wave), tuple(i.name for i in wave)), wave, served)
+        # where pairs do not survive a restart, an instance must not meet one that knew its earlier life
+        partners = done if restarts_peers(it.wanted) else served | done
+        yield replace(move, canary=True, partners=_sorted(it, partners - names))
+        done |= names
+
+
+def restart_set(wanted: Wanted, named: Sequence[Instance]) -> tuple[Instance, ...]:
+    """The instances that restart because of these."""
+    everyone = named and restarts_peers(wanted) and wanted.deployment
+    return everyone.instances if everyone else tuple(named)
+
+
+def _restart_waves(it: Situation, chosen: Sequence[Instance]) -> Waves:
+    """Which instances restart together. What gets no requests goes first.
+
+    Where a pair does not survive the end of one side, everything that was ever paired restarts: half of each
+    pool while the other half serves, so that no instance meets one that knew an earlier life of it; or all at
+    once, where halves cannot be and too few may serve.
+    """
+    if not chosen:
+        return ()
+    first = sorted(chosen, key=lambda i: i.name in it.now.reached)
+    if restarts_peers(it.wanted):
+        halves = _peer_halves(it, first)
+        fine = not it.options.below_minimum or not any(_refused_waves(it, halves))
+        return halves if fine else (it.instances,)
+    if it.options.order == "rolling":
+        return tuple((i,) for i in first)
+    together = (tuple(first[:1]), tuple(first[1:]))
+    return together if it.options.order == "canary" and first[1:] else (tuple(first),)
+
+
+def _peer_halves(it: Situation, first: Sequence[Instance]) -> Waves:
+    one: list[Instance] = []
+    for pool in ENGINE_POOLS:
+        own = [i for i in it.instances if i.pool == pool]
+        own.sort(key=lambda i: (i.name in it.now.reached, i not in first))
+        one += own[: max(1, len(own) // 2)]
+    other = tuple(i for i in it.instances if i not in one)
+    return (tuple(one), other) if other else (tuple(one),)
+
+
+def _refused_waves(it: Situation, waves: Waves) -> Iterator[Problem]:
+    """A Problem for each pool that would fall below its minimum."""
+    names = sorted({i.name for wave in waves for i in wave})
+    do, why, engine = "say --below-minimum", "", it.wanted.wish.profile.engine
+    if restarts_peers(it.wanted) and engine:
+        do += f": {', '.join(names)} restart at once then, and requests fail"
+        why = f"{engine.name} does not pair again by itself, so all of both pools restart, half by half; "
+    do = f"bring another one up first, or {do}"
+    if it.options.order != "rolling" and not restarts_peers(it.wanted):
+        do = f"say --rolling, {do}"
+    pools = it.wanted.wish.inventory.pools
+    return too_few(pools, it.instances, waves, it.now.reached, do=do, why=why, drained=it.kept_out)
+
+
+def _refused_one_by_one(it: Situation, life: Sequence[Change]) -> Iterator[Problem]:
+    """A Problem for each pool that would fall below its minimum while its instances go one by one."""
+    restarting = {c.instance for c in life if c.action is Action.RESTART}
+    if it.options.below_minimum or not restarting:
+        return
+    rows = [tuple(i for i in row if i.name in restarting) for row in _waves(it.instances, life)]
+    do = "bring another one up first, or say --below-minimum: requests fail meanwhile, then"
+    pools = it.wanted.wish.inventory.pools
+    yield from too_few(pools, it.instances, rows, it.now.reached, do=do, drained=it.kept_out)
+
+
+def _too_few_for_halves(it: Situation, members: Sequence[Member], why: Sequence[str]) -> Iterator[Problem]:
+    inventory = it.wanted.wish.inventory
+    by_pool = {m.pool: [n.name for n in members if n.pool == m.pool and n.serves] for m in members}
+    short = [p for p, up in by_pool.items() if len(up) < 2 * (inventory.pools[p].minimum or 1)]
+    for name in short or by_pool:
+        pool, up = inventory.pools[name], by_pool[name]
+        yield Problem(
+            what=f"pool {name} has {len(up)} instances that serve, too few for two groups of "
+            f"{pool.minimum or 1}",
+            where=pool.source,
+            why=f"those that move and the others cannot serve together: {', '.join(why)}; "
+            f"these serve now: {', '.join(up) or 'none'}; instances that share a host move together",
+            do="bring another one up first, or say --below-minimum: nothing serves while it starts, then",
+        )
+
+
+def _both_at_once(
+    it: Situation, why: Sequence[str], needs: Mapping[str, tuple[Change, ...]]
+) -> Iterator[Problem]:
+    """Hosts that need their engines to stop, beside engines that move by halves: two runs."""
+    for host, changes in needs.items():
+        yield Problem(
+            what=f"{host} needs {steps_of(changes)}, for which its engines stop, "
+            "and engines that cannot serve beside those that run",
+            where=host,
+            why=f"{', '.join(why)}; hosts go instance by instance, such engines half by half: two runs, "
+            "whatever --no-reboot and --below-minimum say",
+            do="dsv32-launch up first with the stack and settings that run now, and the host's change; then "
+            "with these; else dsv32-launch down, then up: nothing serves meanwhile",
+        )
+
+
+def _only_router(it: Situation, hosts: Collection[str]) -> Iterator[Problem]:
+    routes = it.wanted.deployment.routing_hosts if it.wanted.deployment else frozenset()
+    if hosts and len(routes) == 1:
+        yield Problem(
+            what=f"{next(iter(routes))} is the only host that routes",
+            where=it.wanted.wish.inventory.pools["router"].source,
+            why="users reach nothing while it boots",
+            do="say --below-minimum, or give pool router a second host and the inventory `front.address`",
+        )
+
+
+def _in_use(it: Situation, needs: Collection[str]) -> bool:
+    """Does anything serve on these hosts? Else nobody needs care."""
+    routes = it.wanted.deployment.routing_hosts if it.wanted.deployment else frozenset()
+    return bool(it.wanted.deployment) and bool((routes | it.now.running) & set(needs))
+
+
+def _restarted(it: Situation, names: Collection[str], because: str) -> Situation:
+    """With a RESTART of each process of these instances that runs and is not in the plan yet."""
+    have = {(c.host, c.step) for c in it.planned.changes if c.instance}
+    added = (
+        replace(bind(step, draft), forced=True)
+        for host, facts in it.observed.facts.items()
+        for step in it.wanted.steps[host]
+        if step.instance in names and (host, step.id) not in have
+        if (draft := unit.restart(step.want, facts, because))
+    )
+    changes = in_order(it.wanted, (*it.planned.changes, *added))
+    return replace(it, planned=replace(it.planned, changes=changes))
+
+
+def _hosts(instances: Iterable[Instance]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(h for i in instances for h in i.hosts))
+
+
+def _sorted(it: Situation, names: Collection[str]) -> tuple[str, ...]:
+    return tuple(i.name for i in it.instances if i.name in names)
