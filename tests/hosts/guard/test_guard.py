@@ -12,7 +12,6 @@ import pytest
 from stub_fleet import StubFleet
 from witness import active, said
 
-pytestmark = pytest.mark.fleet
 HOSTS = ("h02", "h03")
 UNIT = "dsv32-decode-0"
 GUARD = "dsv32-guard-decode-0"

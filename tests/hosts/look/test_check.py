@@ -7,8 +7,6 @@ from collections.abc import Iterator
 import pytest
 from stub_fleet import Done, StubFleet
 
-pytestmark = pytest.mark.fleet
-
 
 def wrong(done: Done) -> dict[str, list[str]]:
     """Check → hosts of what is wrong."""

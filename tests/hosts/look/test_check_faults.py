@@ -22,8 +22,6 @@ from launcher.resolve import resolve
 from launcher.sandbox import Sandbox, SandboxHost
 from launcher.sandbox.faults import FOLDER, kernel_says
 
-pytestmark = pytest.mark.fleet
-
 HOSTS = int(os.environ.get("DSV32_TEST_CHECK_HOSTS", "4"))
 XID = "NVRM: Xid (PCI:0000:1b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
 MEMORY = "/run/dressed/proc/meminfo"

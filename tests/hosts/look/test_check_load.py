@@ -13,8 +13,6 @@ from stub_fleet import DATA, Done, StubFleet
 
 from launcher.sandbox import SandboxHost
 
-pytestmark = pytest.mark.fleet
-
 # As perftest does: without an address it listens on its port for one peer, with one it connects there.
 # Slow with whomever they meet are those hosts and rails that /var/tmp/slow of either host names.
 WRITER = """#!/usr/bin/python3 -IS

@@ -10,7 +10,6 @@ import pytest
 from stub_fleet import Done, StubFleet
 from witness import active, said
 
-pytestmark = pytest.mark.fleet
 UNIT = "dsv32-decode-0"
 
 

@@ -7,12 +7,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pytest
 from routed_fleet import RoutedFleet
 from stub_fleet import DATA, Done
 from witness import active, said
-
-pytestmark = pytest.mark.fleet
 
 
 def drill(routed: RoutedFleet, *words: str, data: Path = DATA) -> Done:

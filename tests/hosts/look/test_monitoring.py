@@ -7,11 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import pytest
 from routed_fleet import POOLS, RoutedFleet
 from witness import said
 
-pytestmark = pytest.mark.fleet
 MONITORING = {"host": "h04", "every_s": 1, "for_s": {"engine-down": 1}}
 WITHIN_S = 60
 

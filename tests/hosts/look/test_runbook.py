@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import time
 
-import pytest
 from stub_fleet import Done, StubFleet
 from witness import active, said
 
 from launcher.model.hold import PATH
 
-pytestmark = pytest.mark.fleet
 UNIT = "dsv32-decode-0"
 ANA = {"LOGNAME": "ana", "SUDO_USER": ""}
 BOB = {"LOGNAME": "bob", "SUDO_USER": ""}

@@ -21,7 +21,6 @@ from launcher.model.problem import Exit, PlanRefusedError
 from launcher.sandbox import Sandbox, SandboxHost
 from launcher.steps import command
 
-pytestmark = pytest.mark.fleet
 CLEAN = """
 systemctl stop 'dsv32-*' 2>/dev/null
 rm -rf /etc/systemd/system/dsv32-* /etc/systemd/system/*.wants/dsv32-*

@@ -28,7 +28,6 @@ from launcher.remote.fleet import Fleet
 from launcher.sandbox import Sandbox, SandboxHost
 from launcher.sandbox.base import SUDO_PASSWORD
 
-pytestmark = pytest.mark.fleet
 ROOT = Path(__file__).parents[3]
 WHO = (Probe("command", (("id", "-un"), 5)),)
 QUIET_RUN = (

@@ -6,11 +6,8 @@ import json
 import threading
 import urllib.request
 
-import pytest
 from routed_fleet import POOLS, RoutedFleet
 from witness import active, said
-
-pytestmark = pytest.mark.fleet
 
 
 def generated(routed: RoutedFleet, host: str) -> str:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import time
 
-import pytest
 from routed_fleet import POOLS, RoutedFleet
 from witness import said
 
-pytestmark = pytest.mark.fleet
 ROUTING = ("h01", "h04")
 WITHIN_S = 60
 

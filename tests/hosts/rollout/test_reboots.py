@@ -12,7 +12,6 @@ from witness import said
 
 from launcher.sandbox import SandboxHost
 
-pytestmark = pytest.mark.fleet
 ROLE = """about: An option that the kernel takes when it boots.
 stage: host
 pools: [decode]

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import urllib.request
 
-import pytest
 from routed_fleet import RoutedFleet
 from witness import said
-
-pytestmark = pytest.mark.fleet
 
 
 def started(routed: RoutedFleet, host: str, instance: str) -> str:

@@ -11,7 +11,6 @@ from routed_fleet import RoutedFleet, Users
 from stub_fleet import DATA
 from witness import said
 
-pytestmark = pytest.mark.fleet
 ENGINES = {"h01": "prefill-0", "h02": "decode-0", "h03": "decode-1", "h04": "prefill-1"}
 
 

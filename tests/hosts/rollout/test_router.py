@@ -12,7 +12,6 @@ import pytest
 from routed_fleet import POOLS, RoutedFleet
 from witness import active, said
 
-pytestmark = pytest.mark.fleet
 ONE_DECODE = {**POOLS, "decode": {"hosts": ["h02"]}}
 
 

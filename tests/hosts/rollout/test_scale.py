@@ -6,11 +6,9 @@ import json
 import threading
 import urllib.request
 
-import pytest
 from routed_fleet import RoutedFleet
 from witness import active, said
 
-pytestmark = pytest.mark.fleet
 STREAMS, TOKENS, TOKEN_S = 4, 8, 1.0
 
 

@@ -18,7 +18,6 @@ from witness import said
 
 from launcher.load.data import shipped
 
-pytestmark = pytest.mark.fleet
 ENGINES = {"prefill-0": "h01", "prefill-1": "h04", "decode-0": "h02", "decode-1": "h03"}
 LOOK_EVERY_S = 0.3
 LOAD = """\

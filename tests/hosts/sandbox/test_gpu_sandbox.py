@@ -13,7 +13,6 @@ import pytest
 from launcher.model.problem import InputError, LauncherError
 from launcher.sandbox import Sandbox
 
-pytestmark = pytest.mark.fleet
 NULL = os.makedev(1, 3)
 
 

@@ -20,7 +20,6 @@ from launcher.model.problem import InputError, LauncherError
 from launcher.sandbox import Sandbox
 from launcher.sandbox.base import SUDO_PASSWORD
 
-pytestmark = pytest.mark.fleet
 OTHER = "dsu"
 
 

@@ -11,7 +11,6 @@ import pytest
 from built_stack import made_data, repository, with_tools
 from stub_fleet import DATA, StubFleet
 
-pytestmark = pytest.mark.fleet
 # no compiler on sandbox hosts, so what is built has none to call
 SETUP = """\
 import os

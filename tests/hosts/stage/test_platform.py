@@ -21,7 +21,6 @@ from launcher.flows import mirror
 from launcher.sandbox import Sandbox, SandboxHost
 from launcher.sandbox.boot import Disks
 
-pytestmark = pytest.mark.fleet
 ARCHIVE = "archive"
 """Below /gpfs: what the repositories of distribution and vendors are elsewhere."""
 DESPITE = ("--despite", "rdma-rails,rdma-active,local-disk,shared-answers", "-m", "no NIC is played")

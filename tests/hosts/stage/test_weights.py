@@ -19,7 +19,6 @@ from witness import said
 from launcher.flows.weights import write_manifest
 from launcher.sandbox import Sandbox
 
-pytestmark = pytest.mark.fleet
 ROOT = Path(__file__).parents[3]
 MIB, BLOCK = 48, 1 << 20
 STACK = 'about: Weights alone.\nroles: [os-base, weights]\npython: "3.11"\npackages: {logrotate: ""}\n'

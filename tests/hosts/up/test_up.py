@@ -11,7 +11,6 @@ from witness import active, every_byte, leftovers, said
 
 from launcher.sandbox.base import SUDO_PASSWORD
 
-pytestmark = pytest.mark.fleet
 PAIRS = {"prefill-0@h01 → decode-0@h02", "prefill-0@h01 → decode-0@h03"}
 
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from stub_fleet import StubFleet
 from witness import said
-
-pytestmark = pytest.mark.fleet
 
 
 def test_down_and_up_again(stubs: StubFleet) -> None:

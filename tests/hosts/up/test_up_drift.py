@@ -5,11 +5,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import pytest
 from stub_fleet import StubFleet
 from witness import active, said
 
-pytestmark = pytest.mark.fleet
 PID = "systemctl show -P MainPID dsv32-{}"
 STRAY = r"printf '[Service]\nExecStart=/bin/sleep infinity\n' >/etc/systemd/system/dsv32-stray.service"
 

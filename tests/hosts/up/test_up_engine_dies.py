@@ -9,7 +9,6 @@ import pytest
 from stub_fleet import StubFleet
 from witness import active, said
 
-pytestmark = pytest.mark.fleet
 UNIT = "dsv32-decode-0.service"
 TOLD_WITHIN_S = 15.0
 

@@ -14,7 +14,6 @@ from witness import active, said
 
 from launcher.sandbox import SandboxHost
 
-pytestmark = pytest.mark.fleet
 BAD = "h02"
 OLD_PYTHON = Path.home() / ".pyenv/versions/3.6.15"
 WANTS_PASSWORD = "echo 'ops ALL=(ALL) ALL' >/etc/sudoers.d/ops"

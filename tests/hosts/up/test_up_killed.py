@@ -7,11 +7,9 @@ import shutil
 import time
 from pathlib import Path
 
-import pytest
 from stub_fleet import DATA, StubFleet
 from witness import leftovers
 
-pytestmark = pytest.mark.fleet
 KILLS = 10
 
 

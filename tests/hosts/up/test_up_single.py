@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from stub_fleet import StubFleet
 from witness import active
-
-pytestmark = pytest.mark.fleet
 
 
 def test_one_pool_takes_the_place_of_two_sides_and_serves_by_itself(stubs: StubFleet) -> None:
