@@ -150,7 +150,13 @@ def _committed(result: Result) -> bool:
 def ready(fleet: Hands, wanted: Wanted, instance: Instance, run: Run) -> Problem | None:
     """Wait until an instance is ready; what keeps it from that."""
     return await_ready(
-        fleet, wanted, instance, run.listener, save_log=run.save_log, interrupted=run.interrupted
+        fleet,
+        wanted,
+        instance,
+        run.listener,
+        save_log=run.save_log,
+        interrupted=run.interrupted,
+        clock=run.clock,
     )
 
 
@@ -169,12 +175,11 @@ def verify(fleet: Hands, proposal: Proposal, outcome: Outcome, run: Run) -> tupl
         return findings
     lost = {host for host, its in outcome.hosts.items() if its.problem}
     fronts = [f for f in wanted.deployment.fronts if f.host not in lost]
-    routers = tuple(
-        finding(f"router@{f.host}", "answers", await_routers(fleet, wanted, f, run.listener)) for f in fronts
-    )
+    answers = {f.host: await_routers(fleet, wanted, f, run.listener, clock=run.clock) for f in fronts}
+    routers = tuple(finding(f"router@{host}", "answers", problem) for host, problem in answers.items())
     if len(fronts) < len(wanted.deployment.fronts) or any(f.problem for f in routers):
         return (*findings, *routers)
-    pairs = canary(fleet, wanted, run.listener, serving=reached, nonce=run.id)
+    pairs = canary(fleet, wanted, run.listener, serving=reached, nonce=run.id, clock=run.clock)
     if any(f.problem for f in pairs):  # an engine that died of its first request says more than the router
         findings = readiness(fleet, wanted, started, run)
         serving = frozenset(f.subject for f in findings if f.problem is None)

@@ -6,15 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from launcher.model.plan import Plan
 from launcher.model.run import Listener
+from launcher.wait import CLOCK, Clock
 
 # health is imported where something is to serve: a tenth of a run that only provisions would go into it
 if TYPE_CHECKING:
     from launcher.health.ready import SaveLog
-
-Approve = Callable[[Plan], bool]
-"""Shows a plan and says whether it may be applied; raises PlanRefusedError for one that is stale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +19,7 @@ class Run:
     """What a run tells of itself, and how it can be stopped."""
 
     id: str
-    """`<utc time>-<flow>`."""
+    """Also the name of its folder."""
     listener: Listener
     save_log: SaveLog
     interrupted: Callable[[], bool]
@@ -30,8 +27,7 @@ class Run:
     when: str
     """UTC, ISO 8601, of its beginning."""
     why: str = ""
-
-    @property
-    def flow(self) -> str:
-        """The command that it is."""
-        return self.id.split("-")[1]
+    flow: str = ""
+    """The command that it is."""
+    clock: Clock = CLOCK
+    """By which it waits."""

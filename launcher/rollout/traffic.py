@@ -68,6 +68,7 @@ class RoutedTraffic:
             of=move.instances,
             serving=move.partners,
             nonce=nonce,
+            clock=self.run.clock,
         )
         self.findings += found
         return not any(f.problem for f in found)
