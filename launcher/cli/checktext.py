@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from launcher.cli.findingtext import rows
 from launcher.cli.words import count
-from launcher.load.ranges import host_range
 from launcher.flows.check import Report
+from launcher.flows.preflight import what_of
+from launcher.load.ranges import host_range
 from launcher.model.check import Check, CheckFinding, Question
-from launcher.model.problem import Problem
 
 
 def check_lines(findings: Iterable[CheckFinding]) -> Iterator[str]:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from launcher.checks.loadkept import Compared, Moved
 from launcher.cli.findingtext import rows
 from launcher.cli.words import count
-from launcher.load.ranges import host_range
 from launcher.flows.check_load import Measured
+from launcher.load.ranges import host_range
 from launcher.model.load_check import End, LoadCheck, LoadFinding
 
 SHOWN = 8

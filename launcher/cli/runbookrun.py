@@ -198,7 +198,9 @@ def kept_from(doing: Doing, move: Move) -> Stop | None:
     inventory = wanted.wish.inventory
     if "minimum" in move.step.only_if:
         with connected(wanted) as fleet:
-            found = looks.below_minimum(doing.scope, inventory, status(fleet, wanted, deployment_of(wanted)))
+            deployment = deployment_of(wanted)
+            now = status(fleet, wanted, deployment)
+            found = looks.below_minimum(doing.scope, inventory, deployment.instances, now)
         if found:
             return Stop(Exit.HOSTS_FAILED, found[0], begun=False)
     if "alone" in move.step.only_if:

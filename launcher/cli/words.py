@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Collection, Iterator, Sequence
 
 from launcher.load.ranges import host_range
 from launcher.model.problem import Problem

@@ -41,7 +41,7 @@ def round_of(progress: Progress, changes: Mapping[str, Sequence[Change]]) -> tup
 
 
 def stop_on(progress: Progress, ops: Mapping[str, Sequence[Op]]) -> dict[str, Problem]:
-    """Host → the ops that stop instances there, all hosts at once; the hosts where they could not be stopped."""
+    """Stop instances, all hosts at once, by each host's ops; host → why they could not be stopped there."""
 
     def stop(host: str) -> Problem | None:
         within_s = sum(WITHIN_S[op.verb] for op in ops[host])

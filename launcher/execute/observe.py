@@ -40,7 +40,9 @@ def observe(
 ) -> Observed:
     """Ask `hosts`, or all that have steps, what their steps need to know; and whatever hosts `beside` names,
     in the same request."""
-    questions = {host: questions_of(wanted.steps[host]) for host in (wanted.steps if hosts is None else hosts)}
+    questions = {
+        host: questions_of(wanted.steps[host]) for host in (wanted.steps if hosts is None else hosts)
+    }
     asked = dict(questions)
     for host, more in (beside or {}).items():
         asked[host] = tuple(dict.fromkeys([*questions.get(host, ()), *more]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
@@ -81,9 +81,7 @@ class Progress:
         """This move is next."""
         move = self.plan.rollout.moves[number]
         self.begun, self.known = number, len(self.problems)
-        self.listener(
-            Event("move-started", ", ".join(move.instances or move.hosts), data={"number": number})
-        )
+        self.listener(Event("move-started", ", ".join(move.instances or move.hosts), data={"number": number}))
 
     def may_begin(self, move: Move) -> bool:
         """After a failure nothing that serves is restarted, and moves that build on each other end."""

@@ -28,9 +28,7 @@ def instance_of(deployment: Deployment, name: str) -> Instance:
     return deployment.instance(name)
 
 
-def drained_with(
-    now: Service, wanted: Wanted, entry: Drained, *, below_minimum: bool
-) -> tuple[Drained, ...]:
+def drained_with(now: Service, wanted: Wanted, entry: Drained, *, below_minimum: bool) -> tuple[Drained, ...]:
     """What is drained, and this instance. One that is drained already stays as it is, but for a rollout's or a
     restart's drain, which becomes the operator's.
 

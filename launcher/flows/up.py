@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -24,7 +24,6 @@ from launcher.model.run import Event
 from launcher.model.wish import Wanted
 from launcher.rollout.planning import Goal, Proposal, propose
 from launcher.rollout.run import Run
-from launcher.rollout.strategy import Options
 from launcher.rollout.traffic import RoutedTraffic, told
 
 
@@ -84,8 +83,9 @@ def up(fleet: Hands, goal: Goal, desk: Desk, run: Run, *, returns: bool = False)
     whole = not (goal.left_out or proposal.plan.rollout.waiting)
     with remembered(fleet, proposal.wanted, proposal.plan, run, whole=whole) as note:
         result = carry_out(fleet, proposal, run)
-        if returns and result.problems and not (run.interrupted() or _committed(result)):
-            result = replace(result, findings=(*result.findings, *go_back(fleet, proposal, result, run)))
+        if returns and result.problems and not (run.interrupted() or committed(result)):
+            back = go_back(fleet, proposal, result.problems[0], run)
+            result = replace(result, findings=(*result.findings, *back))
         if result.exit_code is Exit.DONE:
             note.result = "good" if whole else "part"
     return result
@@ -122,28 +122,33 @@ def carry_out(fleet: Hands, proposal: Proposal, run: Run) -> Result:
     return Result(proposal.plan, outcome, (*findings, *failures(rollout.waiting)))
 
 
-def go_back(fleet: Hands, proposal: Proposal, result: Result, run: Run) -> tuple[Finding, ...]:
+def go_back(fleet: Hands, proposal: Proposal, problem: Problem, run: Run) -> tuple[Finding, ...]:
     """What ran before, by a rollout in the other direction: it takes up what this one has begun."""
-    before = proposal.goal.before
-    assert before, "only a known state can be gone back to"
-    findings = [_warned(f"goes back: {result.problems[0].what}", run)]
+    findings = [_warned(f"goes back: {problem.what}", run)]
     done = False
     try:
-        goal = Goal(before, frozenset(before.steps), replace(proposal.goal.options, below_minimum=True))
-        back = carry_out(fleet, propose(fleet, replace(goal, before=proposal.goal.wanted)), run)
+        back = carry_out(fleet, propose(fleet, backwards(proposal.goal)), run)
         findings += [*failures(back.failed), *back.findings]
         done = back.exit_code is Exit.DONE and not run.interrupted()
     except LauncherError as error:
         findings += failures(error.problems)
-    said = "serves again" if done else "is not all back: dsv32-launch status"
+    said = "serves again" if done else "is not all back: give the same command again, or dsv32-launch status"
     return (*findings, _warned(f"what was before {said}", run))
+
+
+def backwards(goal: Goal) -> Goal:
+    """From what the goal wants to what ran before, whatever serves meanwhile."""
+    assert goal.before, "only a known state can be gone back to"
+    options = replace(goal.options, below_minimum=True)
+    return Goal(goal.before, frozenset(goal.before.steps), options, before=goal.wanted)
 
 
 def _warned(text: str, run: Run) -> Finding:
     return told(Finding(Severity.WARNING, "rollout", text), run)
 
 
-def _committed(result: Result) -> bool:
+def committed(result: Result) -> bool:
+    """Do users reach what is new, so that nothing goes back any more?"""
     return bool(result.outcome and result.outcome.committed)
 
 

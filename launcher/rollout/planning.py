@@ -53,6 +53,8 @@ class Proposal:
     goal: Goal
     kept: tuple[Drained, ...]
     """What gets no requests before, during and after the moves."""
+    remarks: tuple[str, ...] = ()
+    """What else is to be known before anybody approves it, a line each."""
 
 
 def propose(fleet: Hands, goal: Goal) -> Proposal:
@@ -77,9 +79,7 @@ def plan(fleet: Hands, wanted: Wanted) -> Plan:
     return propose(fleet, Goal(wanted, frozenset(wanted.steps))).plan
 
 
-def propose_restart(
-    fleet: Hands, goal: Goal, named: Sequence[Instance], routers: Sequence[str]
-) -> Proposal:
+def propose_restart(fleet: Hands, goal: Goal, named: Sequence[Instance], routers: Sequence[str]) -> Proposal:
     """RESTART of each process of these instances, or START of each that is down, and of both routers of these
     hosts; nothing else changes."""
     instances = restart_set(goal.wanted, named)

@@ -191,7 +191,9 @@ def _drained(it: Situation, move: Move, wave: Sequence[Instance], served: Collec
     }
     return replace(
         move,
-        drained=tuple(i.name for i in wave if others[i.pool] and i.name not in it.kept_out) if it.routed else (),
+        drained=tuple(i.name for i in wave if others[i.pool] and i.name not in it.kept_out)
+        if it.routed
+        else (),
         serving=tuple(name for names in others.values() for name in names),
         outage=tuple(p for p in others if p in ending and not (others[p] and it.routed)),
     )
@@ -255,9 +257,7 @@ def _host_by_host(it: Situation, needs: Mapping[str, tuple[Change, ...]]) -> Pla
     boots = {c.host for c in it.planned.changes if c.action is Action.REBOOT}
     refused = () if it.options.below_minimum else (*_refused_waves(it, waves), *_only_router(it, routes))
     host, first = next(iter(needs.items()))
-    refused = tuple(
-        replace(p, why=f"engines stop for {steps_of(first)} on {host}; {p.why}") for p in refused
-    )
+    refused = tuple(replace(p, why=f"engines stop for {steps_of(first)} on {host}; {p.why}") for p in refused)
     moves = [
         replace(
             move,
@@ -277,9 +277,7 @@ def _host_by_host(it: Situation, needs: Mapping[str, tuple[Change, ...]]) -> Pla
 def _outside(it: Situation, moves: Iterable[Move]) -> Plan:
     """What is left of the plan after these moves."""
     made = {(host, stage) for move in moves for host in move.hosts for stage in move.stages}
-    return replace(
-        it.planned, changes=tuple(c for c in it.planned.changes if (c.host, c.stage) not in made)
-    )
+    return replace(it.planned, changes=tuple(c for c in it.planned.changes if (c.host, c.stage) not in made))
 
 
 def _without(it: Situation, needs: Mapping[str, tuple[Change, ...]]) -> Plan:

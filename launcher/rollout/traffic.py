@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from launcher.execute.apply import apply
@@ -176,5 +176,3 @@ def told(finding: Finding, run: Run) -> Finding:
         Event("finding", finding.text, subject=finding.subject, data={"severity": finding.severity.name})
     )
     return finding
-
-

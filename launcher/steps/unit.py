@@ -99,9 +99,7 @@ def start_again(want: Params, facts: Facts, because: str) -> Draft:
         return draft
     have = facts[probe(want)]
     before = str(have) if isinstance(have, Unknown) else state(have)
-    return Draft(
-        Action.START, want.name, before, _target(want), life(want, Action.START), because=because
-    )
+    return Draft(Action.START, want.name, before, _target(want), life(want, Action.START), because=because)
 
 
 def release(want: Params) -> str:
