@@ -187,7 +187,7 @@ def _needed(progress: Progress, move: Move, stage: Stage) -> tuple[Change, ...]:
     needed = remaining(planned, now, stage)
     keys = {same(c) for c in needed}
     needed = (*needed, *(c for c in again if same(c) not in keys))
-    keys = {same(c) for c in needed}
+    keys = {same(c) for c in (*needed, *progress.done)}
     mine = (c for c in progress.plan.stage(stage) if c.host in hosts and progress.belongs(c, move))
     progress.done.extend(c for c in progress.left(mine) if same(c) not in keys)
     return needed

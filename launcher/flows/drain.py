@@ -29,8 +29,8 @@ def instance_of(deployment: Deployment, name: str) -> Instance:
 
 
 def drained_with(now: Service, wanted: Wanted, entry: Drained, *, below_minimum: bool) -> tuple[Drained, ...]:
-    """What is drained, and this instance. One that is drained already stays as it is, but for a rollout's or a
-    restart's drain, which becomes the operator's.
+    """What is drained, and this instance. What an operator has drained already stays as it is; a drain of a
+    rollout or restart becomes the operator's.
 
     PlanRefusedError where none of its pool would be left, or, unless `below_minimum`, too few that serve.
     """

@@ -48,9 +48,8 @@ def gated_upgrade(fleet: Hands, goal: Goal, gate: LoadGate, desk: Desk, run: Run
     with remembered(fleet, proposal.wanted, proposal.plan, run) as note:
         result = carry_out(fleet, proposal, run)
         if result.problems and not (run.interrupted() or committed(result)):
-            return replace(
-                result, findings=(*result.findings, *go_back(fleet, proposal, result.problems[0], run))
-            )
+            back = go_back(fleet, proposal, result.problems[0], run)
+            return replace(result, findings=(*result.findings, *back))
         if result.exit_code is Exit.DONE and not run.interrupted():
             result = _judged(fleet, proposal, result, gate, baseline, note, run)
     return result

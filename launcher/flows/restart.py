@@ -1,4 +1,4 @@
-"""restart: instances and routers start again, drained where others serve, and answer before users reach them."""
+"""restart: instances and routers start again; what others stand in for is drained meanwhile."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def restart_goal(wanted: Wanted, what: Restarted, options: Options) -> Goal:
 
 
 def restart(fleet: Hands, goal: Goal, what: Restarted, desk: Desk, run: Run) -> Result:
-    """Wave by wave, then the routers, host by host. The first that does not come up ends it, and stays drained.
+    """Wave by wave, then the routers, host by host. The first wave that does not come up ends it, and stays
+    drained.
 
     PlanRefusedError, with nothing touched, where too few would serve, or for a host that does not answer.
     """

@@ -9,9 +9,9 @@ from launcher.model.problem import Problem
 from launcher.model.role import Stage
 
 Strategy: TypeAlias = Literal["rolling", "halves", "host-by-host", "restart"]
-"""rolling: hosts first, then one instance of each pool after the other, then routers. halves: one half of each
-pool moves while the other half serves, then users are sent to it. host-by-host: each instance stops while its
-hosts change and boot. restart: instances start again, and nothing else changes."""
+"""rolling: hosts first, then one instance of each pool after the other, then routers. halves: one half of
+each pool moves while the other half serves, then users are sent to it. host-by-host: each instance stops
+while its hosts change and boot. restart: instances start again, and nothing else changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class Move:
     instances: tuple[str, ...] = ()
     """Instances that start, restart or stop here, each as a whole."""
     drained: tuple[str, ...] = ()
-    """Instances that routers send no request to during this move. Before the first change each of them ends the
-    requests that it has; after the last move all get requests again."""
+    """Instances that routers send no request to during this move. Before the first change each of them ends
+    the requests that it has; after the last move all get requests again."""
     serving: tuple[str, ...] = ()
     """Instances that take the requests of the drained ones meanwhile."""
     outage: tuple[str, ...] = ()

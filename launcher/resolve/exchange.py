@@ -13,7 +13,7 @@ from launcher.model.wish import Wanted
 from launcher.resolve.settings import KV_TRANSFER, spelled
 
 KvIdentity: TypeAlias = Mapping[str, str]
-"""What NIXL compares before KV moves: the release, the connector, and what the engine's data calls `kv_hash`."""
+"""What NIXL compares before KV moves: the release, the connector, and all that engines call `kv_hash`."""
 PAIRS: tuple[tuple[EnginePool, EnginePool], ...] = (("prefill", "decode"), ("decode", "prefill"))
 
 

@@ -24,8 +24,8 @@ def too_few(
 ) -> Iterator[Problem]:
     """A Problem for each pool that would fall below its minimum while one of these waves is away.
 
-    `serving`: the instances that serve and get requests. One that comes back serves too, unless it is `drained`.
-    A wave in which nothing serves takes nothing away.
+    `serving`: the instances that serve and get requests. One that comes back serves too, unless it is
+    `drained`. A wave in which nothing serves takes nothing away.
     """
     by_pool = {i.name: i.pool for i in instances}
     for name in dict.fromkeys(i.pool for wave in waves for i in wave):

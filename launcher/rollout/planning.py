@@ -148,7 +148,7 @@ def plan_offline(wanted: Wanted) -> Plan:
 
 
 def limited(wanted: Wanted, hosts: Collection[str]) -> Wanted:
-    """What must be true of some hosts only; what serves elsewhere is still known, since peers connect to it."""
+    """What must be true of some hosts only; what serves elsewhere is still known: peers connect to it."""
     return replace(wanted, steps={host: steps for host, steps in wanted.steps.items() if host in hosts})
 
 

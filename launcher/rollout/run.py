@@ -27,7 +27,7 @@ class Run:
     when: str
     """UTC, ISO 8601, of its beginning."""
     why: str = ""
-    flow: str = ""
-    """The command that it is."""
     clock: Clock = CLOCK
     """By which it waits."""
+    flow: str = ""
+    """The command that it is."""

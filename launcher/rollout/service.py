@@ -62,7 +62,7 @@ def probes(wanted: Wanted) -> dict[str, tuple[Probe, ...]]:
 
 
 def service(wanted: Wanted, answers: Mapping[str, Facts | Problem]) -> Service:
-    """The service, by the answers to `probes`. What a host does not answer does not serve, and drains nothing.
+    """The service, by the answers to `probes`. A host that does not answer serves and drains nothing.
 
     LauncherError where a host's list of drained instances cannot be read.
     """

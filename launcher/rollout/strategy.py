@@ -1,4 +1,4 @@
-"""Strategy: the order in which a plan's changes are made, so that enough of each pool serve meanwhile; pure."""
+"""Strategy: the order in which a plan's changes are made while enough of each pool serve; pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Options:
     below_minimum: bool = False
     """Too few instances of a pool may serve while hosts stop, or while `keeps_minimum` would refuse it."""
     keeps_minimum: bool = False
-    """Refuse moves that leave a pool with too few instances. Without it they are made, and plans show them."""
+    """Refuse moves that leave a pool with too few instances; else they are made, and plans show them."""
     reboots: bool = True
     """Hosts that need it boot; else they wait, and are reported."""
     needs_all: bool = False
@@ -44,7 +44,7 @@ class Options:
     order: Order = "rolling"
     """Of a restart."""
     idle_within_s: float = 300.0
-    """Seconds that a drained instance has to end its requests; then they are cut off, and that is reported."""
+    """Seconds that a drained instance has to end its requests; then they are cut off and reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +144,8 @@ def _rolling(it: Situation, moves: Sequence[Move] = (), serving: Collection[str]
         if restarts:
             move = _drained(it, move, wave, served)
             move = replace(move, canary=bool(move.drained), partners=_sorted(it, served - names))
+        elif it.routed:  # what a killed run had drained gets no requests before it is up again
+            move = replace(move, drained=_sorted(it, names & it.now.moving))
         rolling.append(move)
         served |= names - it.kept_out
     if routers := tuple(dict.fromkeys(c.host for c in it.planned.stage("router"))):
@@ -166,8 +168,8 @@ def _prepared(it: Situation, stages: Sequence[Stage]) -> Iterator[Move]:
 
 
 def _waves(instances: Iterable[Instance], changes: Sequence[Change]) -> Waves:
-    """Instances that start from nothing go first and together: they take nothing away. Those that serve now go
-    one of a pool after the other, so that the rest of the pool goes on."""
+    """Instances that start from nothing go first and together: they take nothing away. Those that serve now
+    go one of a pool after the other, so that the rest of the pool goes on."""
     names = {c.instance for c in changes}
     restarting = {c.instance for c in changes if c.action is Action.RESTART}
     moved = [i for i in instances if i.name in names]
@@ -243,8 +245,8 @@ def _halves(it: Situation, why: tuple[str, ...], needs: Mapping[str, tuple[Chang
 
 
 def _host_by_host(it: Situation, needs: Mapping[str, tuple[Change, ...]]) -> Plan:
-    """Each instance is drained and stops while its hosts change and boot; then the hosts that route, one after
-    the other; then all that is left. Instances that are down start first, to serve while others are away."""
+    """Each instance is drained and stops while its hosts change and boot; then the hosts that route, one by
+    one; then all that is left. Instances that are down start first, to serve while others are away."""
     deployment = it.wanted.deployment
     assert deployment, "only what serves is careful"
     starting = {c.instance for c in it.planned.changes if c.action is Action.START} - it.now.reached

@@ -1,4 +1,4 @@
-"""Traffic: routers that send requests past what moves, and instances that are asked before users reach them."""
+"""Traffic: routers that send requests past what moves, and the canary of what has moved."""
 
 from __future__ import annotations
 

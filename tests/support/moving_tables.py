@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from routed_tables import DATA, SEATS, RoutedTables, ServingTable
-from table_fleet import UNITS
+from table_fleet import UNITS, recorded
 
 from launcher.load import load
 from launcher.model.plan import Op
@@ -37,9 +37,8 @@ class MovingTable(ServingTable):
 
     def begin(self, name: str) -> None:
         text = self.paths[UNITS + name].content.decode()
-        found = re.search(r"echo (\w+) >", text)
         self.started[name] = text
-        self.units[name].release = found[1] if found else ""
+        self.units[name].release, self.units[name].note = recorded(text)
         if self.refuses and self.refuses in text and name == f"dsv32-{self.instance}.service":
             self.units[name].active = "failed"
 

@@ -11,13 +11,13 @@ from typing import Any
 from fake_clock import FakeClock
 from table_fleet import Table, TableFleet, Unit, quiet
 
-from launcher.flows.drain import of_routers, switch
-from launcher.flows.run import Run
+from launcher.rollout.run import Run
 from launcher.load import load
 from launcher.model.facts import Probe
 from launcher.model.plan import Op
 from launcher.model.wish import Wanted
 from launcher.resolve import resolve
+from launcher.rollout.traffic import switch
 
 DATA = Path(__file__).with_name("data")
 SEATS = {"h01": "prefill-0", "h02": "decode-0", "h03": "decode-1", "h04": "prefill-1"}
@@ -27,7 +27,9 @@ POOLS = {
     "router": {"hosts": ["h04"]},
 }
 LOG = ("stub engine starts", "stub engine listens")
-QUIET = Run("r0-up", quiet, lambda *_: "", lambda: False, "ana", "2026-11-29", clock=FakeClock())
+QUIET = Run(
+    "r0", quiet, lambda *_: "", lambda: False, "ana", "2026-11-29", flow="up", clock=FakeClock()
+)
 
 
 @dataclass
@@ -142,7 +144,7 @@ def routed_tables(wanted: Wanted) -> RoutedTables:
             if "router" not in unit or host == "h04":
                 table.units[unit] = Unit("active", "enabled")
         table.units["dsv32-front.service"] = Unit("active", "enabled")
-    switch(fleet, of_routers(wanted, ()), lambda _: True, QUIET)
+    switch(fleet, wanted, QUIET)
     fleet.log.clear()
     fleet.told.clear()
     return fleet

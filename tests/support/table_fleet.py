@@ -37,6 +37,7 @@ class Unit:
     enabled: str = "disabled"
     loaded: bytes | None = None
     release: str = ""
+    note: str = ""
 
 
 @dataclass
@@ -73,6 +74,7 @@ class Table:
             and on_disk is not None
             and have.loaded != on_disk.content,
             "release": have.release,
+            "note": have.note,
             "main_pid": 1,
             "result": "success",
             "exit_status": 0,
@@ -131,8 +133,15 @@ class Table:
         for name in (*restart, *start):
             have = self.units[name]
             if have.active != "active":
-                said = re.search(rb"echo (\w+) >", have.loaded or b"")
-                have.active, have.release = "active", said[1].decode() if said else ""
+                have.active = "active"
+                have.release, have.note = recorded((have.loaded or b"").decode())
+
+
+def recorded(text: str) -> tuple[str, str]:
+    """What a start of a unit with this text records: the release, and the note beside it."""
+    release = re.search(r"echo (\w+) >", text)
+    note = re.search(r'echo "([^"]*)" >>', text)
+    return release[1] if release else "", note[1].replace("%%", "%") if note else ""
 
 
 @dataclass
@@ -154,6 +163,9 @@ class TableFleet:
     """The controller dies after so many ops."""
     log: list[tuple[str, str]] = field(default_factory=list)
     """(host, what was sent), in order."""
+
+    def lock(self, hosts: Iterable[str]) -> dict[str, Problem]:
+        return {}
 
     def ask(
         self, questions: Mapping[str, Sequence[Probe]], *, within_s: float

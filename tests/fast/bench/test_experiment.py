@@ -17,7 +17,7 @@ from launcher.flows.bench import bench_of
 from launcher.flows.bench_run import Record
 from launcher.flows.experiment import Arm, Told, arms_of, conducted
 from launcher.flows.layout_trials import Place, Trials
-from launcher.flows.run import Run
+from launcher.rollout.run import Run
 from launcher.load.choice import Choice
 from launcher.load.data import Data, shipped
 from launcher.load.experiments import load_of, read_experiment

@@ -14,7 +14,7 @@ from samples import sample
 from launcher.bench.keep import document
 from launcher.flows.bench_run import Record
 from launcher.flows.layout_trials import Place, Trials, trial_of
-from launcher.flows.run import Run
+from launcher.rollout.run import Run
 from launcher.flows.tune_live import Live, Terms
 from launcher.load.choice import Choice
 from launcher.load.data import Data, shipped

@@ -12,10 +12,12 @@ from table_fleet import UNITS, Killed, Path, TableFleet, fleet_of, quiet
 from launcher.execute import Outcome, apply, make_plan, observe
 from launcher.execute.batch import batch
 from launcher.model.deployment import Instance
-from launcher.model.plan import Op
+from launcher.model.plan import Op, Plan
 from launcher.model.problem import Exit, PlanRefusedError, Problem
 from launcher.model.run import Event
 from launcher.model.wish import Wanted
+from launcher.rollout.service import probes, service
+from launcher.rollout.strategy import Situation, with_moves
 from launcher.steps import command, unit
 
 NEWER = ENGINE.replace("release 1", "release 2")
@@ -26,7 +28,14 @@ def up(fleet: TableFleet, wanted: Wanted, not_ready: Iterable[str] = ()) -> Outc
         fleet.log.append((instance.name, "awaited"))
         return Problem(f"{instance.name} died", do="look") if instance.name in not_ready else None
 
-    return apply(fleet, wanted, make_plan(wanted, observe(fleet, wanted)), quiet, start_instance=ready)
+    return apply(fleet, wanted, planned(fleet, wanted), quiet, await_ready=ready)
+
+
+def planned(fleet: TableFleet, wanted: Wanted) -> Plan:
+    """As a command plans it, with all that serves taken for what it is."""
+    observed = observe(fleet, wanted, beside=probes(wanted))
+    now = service(wanted, observed.answers)
+    return with_moves(Situation(wanted, observed, make_plan(wanted, observed), now))
 
 
 def served(wanted: Wanted) -> TableFleet:
@@ -127,9 +136,9 @@ def test_a_host_with_nothing_planned_gets_nothing_sent() -> None:
     wanted = wanted_of()
     fleet = served(wanted)
     fleet.tables["h1"].paths["/etc/app/app.conf"].content = b"drift"
-    plan = make_plan(wanted, observe(fleet, wanted))
+    plan = planned(fleet, wanted)
     fleet.log.clear()
-    apply(fleet, wanted, plan, quiet, start_instance=lambda i: None)
+    apply(fleet, wanted, plan, quiet, await_ready=lambda i: None)
     assert fleet.log == [("h1", "put /etc/app/app.conf"), ("h1", "ask")]
 
 
@@ -150,7 +159,7 @@ def test_a_unit_that_ends_as_soon_as_it_started_is_told() -> None:
 
 def test_what_was_not_in_the_plan_stops_the_run() -> None:
     fleet, wanted = fleet_of(HOSTS), wanted_of()
-    plan = make_plan(wanted, observe(fleet, wanted))
+    plan = planned(fleet, wanted)
     asked: list[str] = []
 
     def someone_else(host: str) -> None:
@@ -162,7 +171,7 @@ def test_what_was_not_in_the_plan_stops_the_run() -> None:
 
     fleet.before = someone_else
     with pytest.raises(PlanRefusedError) as caught:
-        apply(fleet, wanted, plan, quiet, start_instance=lambda i: None)
+        apply(fleet, wanted, plan, quiet, await_ready=lambda i: None)
     assert [(p.where, p.what) for p in caught.value.problems] == [
         (
             "h4, step base/folder",
@@ -202,9 +211,9 @@ def test_a_step_that_does_not_hold_is_a_failure_of_its_host() -> None:
 
 def test_a_plan_may_shrink_on_its_way() -> None:
     fleet, wanted = fleet_of(HOSTS), wanted_of()
-    plan = make_plan(wanted, observe(fleet, wanted))
+    plan = planned(fleet, wanted)
     fleet.tables["h1"].paths["/etc/app/env.conf"] = Path("file", "0644", "root", "root", b"env\n")
-    outcome = apply(fleet, wanted, plan, quiet, start_instance=lambda i: None)
+    outcome = apply(fleet, wanted, plan, quiet, await_ready=lambda i: None)
     assert outcome.exit_code is Exit.DONE
     assert ("h1", "put /etc/app/env.conf") not in fleet.log
     assert outcome.done == outcome.planned
@@ -236,7 +245,7 @@ def test_killed_after_any_op_and_run_again_ends_where_one_run_ends(bare: bool) -
 
 def test_once_interrupted_nothing_new_is_sent() -> None:
     fleet, wanted = fleet_of(HOSTS), wanted_of()
-    plan = make_plan(wanted, observe(fleet, wanted))
+    plan = planned(fleet, wanted)
     fleet.log.clear()
     heard: list[Event] = []
     outcome = apply(
@@ -244,7 +253,7 @@ def test_once_interrupted_nothing_new_is_sent() -> None:
         wanted,
         plan,
         heard.append,
-        start_instance=lambda i: None,
+        await_ready=lambda i: None,
         interrupted=lambda: any(e.kind == "stage-done" for e in heard),
     )
     assert outcome.exit_code is Exit.INTERRUPTED

@@ -16,6 +16,7 @@ from launcher.model.plan import Plan
 from launcher.model.problem import InputError, PlanRefusedError
 from launcher.model.role import STAGES
 from launcher.model.wish import Wanted
+from launcher.rollout.strategy import Situation, with_moves
 from launcher.steps import file
 
 
@@ -23,9 +24,14 @@ def plan_of(fleet: TableFleet, wanted: Wanted) -> Plan:
     return make_plan(wanted, observe(fleet, wanted))
 
 
+def moves_of(fleet: TableFleet, wanted: Wanted) -> Plan:
+    observed = observe(fleet, wanted)
+    return with_moves(Situation(wanted, observed, make_plan(wanted, observed)))
+
+
 def applied(wanted: Wanted) -> TableFleet:
     fleet = fleet_of(HOSTS)
-    apply(fleet, wanted, plan_of(fleet, wanted), quiet, start_instance=lambda i: None)
+    apply(fleet, wanted, moves_of(fleet, wanted), quiet, await_ready=lambda i: None)
     return fleet
 
 
@@ -59,7 +65,7 @@ def test_the_wished_state_plans_nothing_and_sends_nothing() -> None:
     plan = plan_of(fleet, wanted)
     assert plan.changes == ()
     fleet.log.clear()
-    apply(fleet, wanted, plan, quiet, start_instance=lambda i: None)
+    apply(fleet, wanted, plan, quiet, await_ready=lambda i: None)
     assert fleet.log == []
 
 
@@ -108,7 +114,7 @@ def test_from_any_drift_one_apply_reaches_what_is_wished(faults: list[tuple[str,
         drift(fleet, host, kind)
     plan = plan_of(fleet, wanted)
     assert {c.host for c in plan.changes if not c.instance} <= {host for host, _ in faults}
-    outcome = apply(fleet, wanted, plan, quiet, start_instance=lambda i: None)
+    outcome = apply(fleet, wanted, plan, quiet, await_ready=lambda i: None)
     assert not outcome.problems
     assert outcome.done == outcome.planned == len(plan.changes)
     assert plan_of(fleet, wanted).changes == ()
@@ -159,7 +165,7 @@ def test_units_of_ours_that_no_step_names_go_and_others_stay() -> None:
         table.units[name] = Unit("active", "enabled", b"[Service]\n")
     plan = plan_of(fleet, wanted)
     assert lines(plan) == ["h4 - dsv32-decode-7.service"]
-    apply(fleet, wanted, plan, quiet, start_instance=lambda i: None)
+    apply(fleet, wanted, plan, quiet, await_ready=lambda i: None)
     assert table.units["dsv32-decode-7.service"] == Unit("inactive", "disabled", b"[Service]\n")
     assert UNITS + "dsv32-decode-7.service" not in table.paths
     assert table.units["dsv32-job-venv-1.service"].active == "active"

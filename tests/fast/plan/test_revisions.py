@@ -11,7 +11,7 @@ from small_wanted import HOSTS, wanted_of
 from table_fleet import fleet_of, quiet
 
 from launcher.flows import plan, revisions
-from launcher.flows.run import Run
+from launcher.rollout.run import Run
 from launcher.load import load, load_kept
 from launcher.load.kept import pack, unpack
 from launcher.model.facts import Unknown

@@ -18,10 +18,10 @@ from table_fleet import Killed, quiet
 from launcher.flows.bench_run import OTHERS, Record
 from launcher.flows.gated import gated_rollout
 from launcher.flows.load_gate import LoadGate
-from launcher.flows.plan import plan
+from launcher.rollout.planning import plan
 from launcher.flows.revisions import recall
 from launcher.flows.rollout import Manner, rollout
-from launcher.flows.run import Run
+from launcher.rollout.run import Run
 from launcher.flows.up import Result
 from launcher.load.bench import read_method
 from launcher.load.data import Data, shipped

@@ -7,19 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from desks import Desk
 from fake_clock import FakeClock
 from routed_tables import POOLS, RoutedTables, routed_tables, routed_wanted
 from table_fleet import quiet
 
-from launcher.flows.restart import restart
-from launcher.flows.restart_order import Manner, meant_by
-from launcher.flows.run import Run
-from launcher.model.finding import Finding
+from launcher.flows.restart import named_by, restart, restart_goal
+from launcher.rollout.run import Run
+from launcher.rollout.strategy import Options
+from launcher.model.finding import Finding, failures
 from launcher.model.problem import InputError, PlanRefusedError
 from launcher.model.wish import Wanted
 
-ONE_BY_ONE = Manner(rolling=True, canary=False, below_minimum=False, within_s=5.0)
-AT_ONCE = replace(ONE_BY_ONE, rolling=False)
+ONE_BY_ONE = Options(order="rolling", idle_within_s=5.0)
+AT_ONCE = replace(ONE_BY_ONE, order="at-once")
 ANYHOW = replace(AT_ONCE, below_minimum=True)
 CLOCK = FakeClock()
 RUN = Run("r1-restart", quiet, lambda *_: "", lambda: False, "ana", "2026-11-29", "a fan", CLOCK)
@@ -38,15 +39,17 @@ def no_pairing(wanted: Wanted) -> Wanted:
     return replace(wanted, wish=replace(wanted.wish, profile=replace(profile, engine=engine)))
 
 
-def restarted(fleet: Any, wanted: Wanted, target: str, manner: Manner = ONE_BY_ONE) -> tuple[Finding, ...]:
+def restarted(fleet: Any, wanted: Wanted, target: str, options: Options = ONE_BY_ONE) -> tuple[Finding, ...]:
     assert wanted.deployment
-    return restart(fleet, wanted, meant_by(wanted.deployment, target), manner, lambda _: True, RUN)
+    what = named_by(wanted.deployment, target)
+    result = restart(fleet, restart_goal(wanted, what, options), what, Desk(), RUN)
+    return (*failures(result.failed), *result.findings)
 
 
-def refused(fleet: RoutedTables, wanted: Wanted, target: str, manner: Manner = ONE_BY_ONE) -> Any:
+def refused(fleet: RoutedTables, wanted: Wanted, target: str, options: Options = ONE_BY_ONE) -> Any:
     """The one Problem; nothing may have been done anywhere."""
     with pytest.raises(PlanRefusedError) as caught:
-        restarted(fleet, wanted, target, manner)
+        restarted(fleet, wanted, target, options)
     assert {what for _, what in fleet.log} == {"ask"}
     (problem,) = caught.value.problems
     return problem
@@ -85,7 +88,7 @@ def test_what_serves_nobody_is_first(wanted: Wanted) -> None:
 def test_the_canary_is_one_and_ends_it_when_it_does_not_answer(wanted: Wanted) -> None:
     fleet = routed_tables(wanted)
     fleet.tables["h01"].dumb = True  # type: ignore[attr-defined]
-    findings = restarted(fleet, wanted, "prefill", replace(ANYHOW, canary=True))
+    findings = restarted(fleet, wanted, "prefill", replace(ANYHOW, order="canary"))
     failed = [f.subject for f in findings if f.problem]
     assert failed == ["prefill-0@h01 → decode-0@h02", "prefill-0@h01 → decode-1@h03"]
     assert engines(fleet) == ["drained prefill-0", "stop prefill-0", "run prefill-0"]
@@ -177,4 +180,4 @@ def test_kv_that_is_fetched_need_not_be_waited_for_longer(wanted: Wanted) -> Non
 def test_nothing_of_that_name(wanted: Wanted) -> None:
     assert wanted.deployment
     with pytest.raises(InputError, match="`decode-7` is no instance, pool or host with one"):
-        meant_by(wanted.deployment, "decode-7")
+        named_by(wanted.deployment, "decode-7")

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from desks import Desk
 from fake_clock import FakeClock
 from moving_tables import MovingTable, Watched, known, next_of
 from routed_tables import POOLS, routed_tables, routed_wanted
 from table_fleet import Killed, quiet
 
 from launcher.flows import revisions
-from launcher.flows.plan import plan
-from launcher.flows.rollout import Manner, rollout
-from launcher.flows.run import Run
-from launcher.flows.targets import limit_to
-from launcher.flows.up import Boots, Result, up
+from launcher.flows.up import Result, up
 from launcher.model.problem import PlanRefusedError
 from launcher.model.wish import Wanted
-from launcher.resolve.revision import revision_of
+from launcher.rollout.planning import Goal, plan
+from launcher.rollout.run import Run
+from launcher.rollout.strategy import Options
 
-CAREFUL = Manner(below_minimum=False, within_s=5.0)
+CAREFUL = Options(keeps_minimum=True, needs_all=True, idle_within_s=5.0)
 ANYHOW = replace(CAREFUL, below_minimum=True)
 EVERY = 17
 """Ops from one kill to the next."""
@@ -55,12 +53,17 @@ def moved(
     fleet: Watched,
     before: Wanted,
     after: Wanted,
-    manner: Manner = CAREFUL,
+    options: Options = CAREFUL,
     *,
     name: str = "20261129T180000Z-rollback",
 ) -> Result:
-    run = Run(name, quiet, lambda *_: "", lambda: False, "ana", "2026-11-29T18:05:00Z", "why", FakeClock())
-    return rollout(fleet, before, after, manner, lambda _: True, run)
+    goal = Goal(after, frozenset(after.steps), options, before)
+    return up(fleet, goal, Desk(), a_run(name), returns=True)
+
+
+def a_run(name: str) -> Run:
+    clock, flow = FakeClock(), name.partition("-")[2]
+    return Run(name, quiet, lambda *_: "", lambda: False, "ana", "2026-11-29T18:05:00Z", "why", clock, flow)
 
 
 def test_one_half_after_the_other_where_they_cannot_serve_together(before: Wanted, after: Wanted) -> None:
@@ -159,8 +162,9 @@ def test_one_after_the_other_where_they_can_serve_together(before: Wanted, tmp_p
     assert not result.problems
     assert fleet.always_served()
     assert drains(fleet) == [
-        *("drained prefill-0 decode-0", "drained "),
-        *("drained prefill-1 decode-1", "drained "),
+        "drained prefill-0 decode-0",
+        "drained prefill-1 decode-1",
+        "drained ",
     ]
 
 
@@ -168,13 +172,10 @@ def drains(fleet: Watched) -> list[str]:
     return [what for _, what in fleet.told if what.startswith("drained")]
 
 
-def upped(
-    fleet: Watched, wanted: Wanted, kept: Mapping[str, Wanted], name: str, boots: Boots | None = None
-) -> Result:
-    """`up`, which finds what ran before by its revision."""
-    run = Run(name, quiet, lambda *_: "", lambda: False, "ana", "2026-11-29T19:00:00Z", "why", FakeClock())
-    everything = limit_to((), wanted.steps, wanted.deployment)
-    return up(fleet, wanted, everything, lambda _: True, run, lambda entry: kept[entry.revision], boots=boots)
+def upped(fleet: Watched, wanted: Wanted, name: str, options: Options | None = None) -> Result:
+    """`up`, which sees what runs by what engines recorded at their start."""
+    goal = Goal(wanted, frozenset(wanted.steps), options or Options())
+    return up(fleet, goal, Desk(), a_run(name))
 
 
 @pytest.mark.parametrize("again", ["forth", "back"])
@@ -182,15 +183,14 @@ def upped(
 def test_up_goes_by_halves_where_both_cannot_serve_together(
     before: Wanted, tmp_path: Path, apart: str, again: str
 ) -> None:
-    """From where it began, or another was killed; what ran before is read from what hosts remember."""
+    """From where it began, or where another run was killed."""
     hashed = {"all": {"dtype": "float16"}}
     after = next_of(tmp_path) if apart == "release" else known(routed_wanted(tmp_path, settings=hashed))
     wanted = after if again == "forth" else before
-    kept = {revision_of(w): w for w in (before, after)}
     start = fleet_with(before)
     start.log.clear()
     whole = deepcopy(start)
-    upped(whole, after, kept, "20261129T180000Z-up")
+    upped(whole, after, "20261129T180000Z-up")
     assert drains(whole) == ["drained prefill-0 decode-0", "drained prefill-1 decode-1", "drained "]
     ops = sum(1 for _, what in whole.log if what != "ask")
     for number in (*range(2, ops, 2 * EVERY), None):
@@ -198,17 +198,17 @@ def test_up_goes_by_halves_where_both_cannot_serve_together(
         fleet.ops_left = number
         if number:
             with pytest.raises(Killed):
-                upped(fleet, after, kept, "20261129T180000Z-up")
+                upped(fleet, after, "20261129T180000Z-up")
         fleet.ops_left = None
-        result = upped(fleet, wanted, kept, "20261129T190000Z-up")
+        result = upped(fleet, wanted, "20261129T190000Z-up")
         assert not result.problems, number
         assert fleet.always_served(), number
         assert not plan(fleet, wanted), number
 
 
-@pytest.mark.parametrize("boots", [None, Boots(reboots=False), Boots(below_minimum=True)])
+@pytest.mark.parametrize("options", [None, Options(reboots=False), Options(below_minimum=True)])
 def test_up_refuses_hosts_that_need_to_stop_beside_engines_that_move_by_halves(
-    before: Wanted, after: Wanted, boots: Boots | None
+    before: Wanted, after: Wanted, options: Options | None
 ) -> None:
     """Whatever it may do to hosts; `h02` gets a limit that is said to need engines to stop."""
     step = next(s for s in after.steps["h02"] if s.id == "os-base/limits")
@@ -220,10 +220,10 @@ def test_up_refuses_hosts_that_need_to_stop_beside_engines_that_move_by_halves(
     fleet = fleet_with(before)
     fleet.log.clear()
     with pytest.raises(PlanRefusedError) as caught:
-        upped(fleet, needy, {revision_of(w): w for w in (before, needy)}, "20261129T180000Z-up", boots)
+        upped(fleet, needy, "20261129T180000Z-up", options)
     (problem,) = caught.value.problems
     assert problem.where == "h02"
     assert problem.what.startswith("h02 needs os-base/limits, for which its engines stop")
     assert "vLLM 1.0 → 1.1" in problem.why
-    assert "`stack: stub-routed`" in problem.do
+    assert "dsv32-launch down, then up" in problem.do
     assert {what for _, what in fleet.log} == {"ask"}, "nothing was changed"

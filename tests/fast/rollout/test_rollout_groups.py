@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from launcher.flows.groups import Member, first_group, joined, one_of_each
+from launcher.rollout.groups import Member, first_group, joined, one_of_each
 
 
 def members(chance: random.Random) -> list[Member]:
