@@ -65,6 +65,8 @@ def propose(fleet: Hands, goal: Goal) -> Proposal:
     now = service(serves, observed.answers)
     wanted = with_drained(goal.wanted, now.lasting)
     here = limited(wanted, goal.hosts)
+    if wanted is not goal.wanted:  # routers that leave out what is drained are other files: ask about those
+        observed = observe(fleet, here, beside=probes(serves))
     planned = replace(
         make_plan(here, observed),
         holds=holds_in(observed.facts.values(), time.strftime(TIME, time.gmtime())),
@@ -90,6 +92,8 @@ def propose_restart(fleet: Hands, goal: Goal, named: Sequence[Instance], routers
     kept = tuple(d for d in now.lasting if d.instance not in names or d.by != "restart")
     wanted = with_drained(goal.wanted, kept)
     here = only(wanted, lambda s: _restarts(s, names, routers))
+    if wanted is not goal.wanted:
+        observed = observe(fleet, here, beside=probes(goal.wanted))
     changes = started_again(here, observed, (_restart(s, named, wanted) for s in _steps(here)))
     planned = Plan(
         changes=tuple(changes),
@@ -98,7 +102,7 @@ def propose_restart(fleet: Hands, goal: Goal, named: Sequence[Instance], routers
         unreached=dict(observed.problems),
     )
     restarted = replace(now, drained=kept)
-    plan = restart_moves(Situation(wanted, observed, planned, restarted, goal.options), instances, routers)
+    plan = restart_moves(Situation(wanted, observed, planned, restarted, goal.options), named, routers)
     order = [name for move in plan.rollout.moves for name in move.instances]
     by_move = sorted(plan.changes, key=lambda c: order.index(c.instance) if c.instance else len(order))
     return Proposal(wanted, here, replace(plan, changes=tuple(by_move)), now, goal, kept)

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from launcher.execute import Outcome, apply, make_plan, observe
+from launcher.execute import Outcome, apply
 from launcher.model.deployment import Deployment, Instance, Process
 from launcher.model.inventory import Host, Inventory, Paths, Pool, SshSettings
 from launcher.model.plan import Op, Plan
@@ -25,6 +25,7 @@ from launcher.model.role import Stage, Step
 from launcher.model.run import Event, Listener
 from launcher.model.wish import Wanted, Wish
 from launcher.remote.fleet import DoResult, Fleet
+from launcher.rollout.planning import plan
 from launcher.steps import absent, command, file, folder, link, sysctl, unit, user, venv, weights
 
 SPANS = {"prefill-0": ("h01",), "decode-0": ("h02", "h03")}
@@ -165,14 +166,13 @@ def fleet_for(wanted: Wanted) -> Fleet:
 def plan_for(wanted: Wanted) -> Plan:
     """What `plan` would show."""
     with fleet_for(wanted) as fleet:
-        return make_plan(wanted, observe(fleet, wanted))
+        return plan(fleet, wanted)
 
 
 def up(fleet: Any, wanted: Wanted, listener: Listener = lambda event: None) -> Outcome:
     """Lock, observe, plan, apply."""
     fleet.lock(wanted.steps)
-    plan = make_plan(wanted, observe(fleet, wanted))
-    return apply(fleet, wanted, plan, listener, start_instance=lambda instance: None)
+    return apply(fleet, wanted, plan(fleet, wanted), listener, await_ready=lambda instance: None)
 
 
 class OneByOne:

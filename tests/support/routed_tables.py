@@ -11,12 +11,12 @@ from typing import Any
 from fake_clock import FakeClock
 from table_fleet import Table, TableFleet, Unit, quiet
 
-from launcher.rollout.run import Run
 from launcher.load import load
 from launcher.model.facts import Probe
 from launcher.model.plan import Op
 from launcher.model.wish import Wanted
 from launcher.resolve import resolve
+from launcher.rollout.run import Run
 from launcher.rollout.traffic import switch
 
 DATA = Path(__file__).with_name("data")
@@ -27,9 +27,7 @@ POOLS = {
     "router": {"hosts": ["h04"]},
 }
 LOG = ("stub engine starts", "stub engine listens")
-QUIET = Run(
-    "r0", quiet, lambda *_: "", lambda: False, "ana", "2026-11-29", flow="up", clock=FakeClock()
-)
+QUIET = Run("r0", quiet, lambda *_: "", lambda: False, "ana", "2026-11-29", flow="up", clock=FakeClock())
 
 
 @dataclass

@@ -17,7 +17,6 @@ from launcher.flows.bench import bench_of
 from launcher.flows.bench_run import Record
 from launcher.flows.experiment import Arm, Told, arms_of, conducted
 from launcher.flows.layout_trials import Place, Trials
-from launcher.rollout.run import Run
 from launcher.load.choice import Choice
 from launcher.load.data import Data, shipped
 from launcher.load.experiments import load_of, read_experiment
@@ -26,6 +25,7 @@ from launcher.model.problem import LauncherError
 from launcher.model.run import Event
 from launcher.record.whole import write_whole
 from launcher.resolve import resolve
+from launcher.rollout.run import Run
 
 DATA = Data((shipped(),))
 SANDBOX = read_experiment(Choice("sandbox", ""), DATA)

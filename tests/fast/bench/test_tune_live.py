@@ -14,7 +14,6 @@ from samples import sample
 from launcher.bench.keep import document
 from launcher.flows.bench_run import Record
 from launcher.flows.layout_trials import Place, Trials, trial_of
-from launcher.rollout.run import Run
 from launcher.flows.tune_live import Live, Terms
 from launcher.load.choice import Choice
 from launcher.load.data import Data, shipped
@@ -25,6 +24,7 @@ from launcher.model.problem import LauncherError, Problem
 from launcher.model.run import Event
 from launcher.record.whole import write_whole
 from launcher.resolve import resolve
+from launcher.rollout.run import Run
 
 T = TypeVar("T")
 DATA = Data((shipped(),))

@@ -9,8 +9,8 @@ import pytest
 from commands import launch
 
 from launcher.checks.judge import holds
-from launcher.cli.gate import gate_of
 from launcher.flows.check import all_checks
+from launcher.flows.preflight import Report, refusals, waived_checks
 from launcher.model.check import Check, CheckFinding, Expectation
 from launcher.model.problem import InputError, LauncherError
 from launcher.model.run import Event
@@ -34,22 +34,22 @@ def test_checks_are_listed_and_told_without_an_inventory(tmp_path: Path) -> None
 
 
 def test_despite_takes_what_up_refuses_with_and_a_reason() -> None:
-    assert gate_of("gpu-count, xids", "a new board", None).meant == {"gpu-count", "xids"}
+    assert waived_checks("gpu-count, xids", "a new board", None) == {"gpu-count", "xids"}
     for words, why in (("gpu-count", " "), ("ecc-mode", "it is meant"), ("nothing", "it is meant")):
         with pytest.raises(InputError):
-            gate_of(words, why, None)
+            waived_checks(words, why, None)
 
 
 def test_up_ends_with_what_is_red_and_writes_down_what_is_meant() -> None:
     told: list[Event] = []
-    findings = [red(CHECKS["gpu-count"]), red(CHECKS["xids"])]
+    count, xids = red(CHECKS["gpu-count"]), red(CHECKS["xids"])
     with pytest.raises(LauncherError) as refused:
-        gate_of("xids", "meant", None).refuse(findings, told.append)
+        Report(ignored=(xids,), refusals=[LauncherError(*refusals([count]))]).refuse(told.append)
     (problem,) = refused.value.problems
     assert (problem.what, problem.where) == ("GPUs: 7, expected 8", "gpu03")
     assert "--despite gpu-count -m WHY" in problem.do
     assert told == []
-    gate_of("xids,gpu-count", "meant", None).refuse(findings, told.append)
+    Report(ignored=(count, xids)).refuse(told.append)
     assert [e.subject for e in told] == ["gpu-count", "xids"]
 
 

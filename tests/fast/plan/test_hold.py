@@ -10,12 +10,13 @@ from small_wanted import HOSTS, wanted_of
 from table_fleet import Path as Kept
 from table_fleet import fleet_of, quiet
 
-from launcher.flows import audit, hold, plan
+from launcher.flows import audit, hold
 from launcher.model.facts import Unknown
 from launcher.model.hold import PATH, Hold, hold_in, hold_text
 from launcher.model.problem import InputError, LockedError, Problem
 from launcher.model.run import Event
 from launcher.record import open_journal
+from launcher.rollout.planning import plan
 
 NOW = "2026-11-29T18:05:00Z"
 ANA = Hold("ana", "jump1", NOW, "a new fan in gpu03")
@@ -82,10 +83,10 @@ def test_a_hold_ends_by_itself_and_a_broken_one_does_not() -> None:
 
 def test_a_plan_tells_of_a_hold_and_is_the_same_plan() -> None:
     fleet, wanted = fleet_of(HOSTS), wanted_of()
-    before = plan.plan(fleet, wanted)
+    before = plan(fleet, wanted)
     hold.hold(fleet, HOSTS, ANA, quiet)
     asked = len(fleet.log)
-    after = plan.plan(fleet, wanted)
+    after = plan(fleet, wanted)
     assert len(fleet.log) - asked == len(HOSTS), "one question a host"
     assert (before.holds, after.holds) == ((), (ANA,))
     assert before.digest == after.digest

@@ -62,7 +62,7 @@ def test_a_bare_fleet_is_planned_by_stage_then_host_then_instance() -> None:
 def test_the_wished_state_plans_nothing_and_sends_nothing() -> None:
     wanted = wanted_of()
     fleet = applied(wanted)
-    plan = plan_of(fleet, wanted)
+    plan = moves_of(fleet, wanted)
     assert plan.changes == ()
     fleet.log.clear()
     apply(fleet, wanted, plan, quiet, await_ready=lambda i: None)
@@ -112,7 +112,7 @@ def test_from_any_drift_one_apply_reaches_what_is_wished(faults: list[tuple[str,
     fleet = applied(wanted)
     for host, kind in faults:
         drift(fleet, host, kind)
-    plan = plan_of(fleet, wanted)
+    plan = moves_of(fleet, wanted)
     assert {c.host for c in plan.changes if not c.instance} <= {host for host, _ in faults}
     outcome = apply(fleet, wanted, plan, quiet, await_ready=lambda i: None)
     assert not outcome.problems
@@ -163,7 +163,7 @@ def test_units_of_ours_that_no_step_names_go_and_others_stay() -> None:
     for name in ("dsv32-decode-7.service", "dsv32-job-venv-1.service", "nginx.service"):
         table.paths[UNITS + name] = Path("file", "0644", "root", "root", b"[Service]\n")
         table.units[name] = Unit("active", "enabled", b"[Service]\n")
-    plan = plan_of(fleet, wanted)
+    plan = moves_of(fleet, wanted)
     assert lines(plan) == ["h4 - dsv32-decode-7.service"]
     apply(fleet, wanted, plan, quiet, await_ready=lambda i: None)
     assert table.units["dsv32-decode-7.service"] == Unit("inactive", "disabled", b"[Service]\n")

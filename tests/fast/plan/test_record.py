@@ -10,11 +10,12 @@ import pytest
 from small_wanted import HOSTS, step, steps_of, wanted_of
 from table_fleet import fleet_of
 
-from launcher.execute import apply, make_plan, observe
+from launcher.execute import apply
 from launcher.flows.runs import list_runs, show_run
 from launcher.model.problem import InputError, Problem
 from launcher.model.run import Event
 from launcher.model.secret import Secret
+from launcher.rollout.planning import plan
 from launcher.record import Journal, open_journal
 from launcher.steps import file
 
@@ -40,9 +41,9 @@ def test_a_run_leaves_its_plan_events_logs_result_and_report(tmp_path: Path) -> 
     journal = journal_in(tmp_path)
     wanted, fleet = wanted_of(), fleet_of(HOSTS)
     fleet.broken = lambda host, op: host == "h4" and op.verb == "folder"
-    plan = make_plan(wanted, observe(fleet, wanted))
-    journal.plan(plan)
-    outcome = apply(fleet, wanted, plan, journal, start_instance=lambda i: None)
+    planned = plan(fleet, wanted)
+    journal.plan(planned)
+    outcome = apply(fleet, wanted, planned, journal, await_ready=lambda i: None)
     saved = journal.save_log("h4", "dsv32-decode-1.service", "line\n")
     journal.end(outcome.exit_code, outcome.problems)
 
@@ -50,11 +51,11 @@ def test_a_run_leaves_its_plan_events_logs_result_and_report(tmp_path: Path) -> 
     assert set(texts) == {"run.json", "plan.json", "events.jsonl", "report.md", "hosts/h4/dsv32-decode-1.log"}
     assert saved == str(journal.folder / "hosts/h4/dsv32-decode-1.log")
     run = json.loads(texts["run.json"])
-    assert (run["format"], run["exit_code"], run["argv"]) == (1, 1, ["up", "inventory.yaml"])
+    assert (run["format"], run["exit_code"], run["argv"]) == (2, 1, ["up", "inventory.yaml"])
     assert [p["where"] for p in run["problems"]] == ["h4, step base/folder", "h4"]
-    assert json.loads(texts["plan.json"])["digest"] == plan.digest
+    assert json.loads(texts["plan.json"])["digest"] == planned.digest
     events = [json.loads(line) for line in texts["events.jsonl"].splitlines()]
-    assert {e["format"] for e in events} == {1}
+    assert {e["format"] for e in events} == {2}
     assert sum(e["kind"] == "change-done" for e in events) == outcome.done
     assert "| host | h4 | base/folder | not done | absent | folder 0755 root:root |" in texts["report.md"]
     assert "| host | h3 | base/folder | done | absent | folder 0755 root:root |" in texts["report.md"]
@@ -64,10 +65,10 @@ def test_a_run_leaves_its_plan_events_logs_result_and_report(tmp_path: Path) -> 
 def test_no_secret_reaches_the_folder_by_any_way(tmp_path: Path) -> None:
     journal = journal_in(tmp_path)
     secret = step("h1", "key/file", "file", file.Params("/etc/key", CANARY, secret=True))
-    wanted, fleet = wanted_of({"h1": (*steps_of("h1"), secret)}), fleet_of(["h1"])
-    plan = make_plan(wanted, observe(fleet, wanted))
-    journal.plan(plan)
-    apply(fleet, wanted, plan, journal, start_instance=lambda i: None)
+    wanted, fleet = wanted_of({"h1": (*steps_of("h1"), secret)}), fleet_of(HOSTS)
+    planned = plan(fleet, wanted)
+    journal.plan(planned)
+    apply(fleet, wanted, planned, journal, await_ready=lambda i: None)
     # what a program of a host said may hold it too
     journal(Event("change-failed", f"curl: bad key {CANARY}", host="h1", data={"tail": [CANARY]}))
     journal.save_log("h1", "x", f"key={CANARY}\n")

@@ -10,8 +10,7 @@ from resolve_wish import wish
 from small_wanted import HOSTS, wanted_of
 from table_fleet import fleet_of, quiet
 
-from launcher.flows import plan, revisions
-from launcher.rollout.run import Run
+from launcher.flows import revisions
 from launcher.load import load, load_kept
 from launcher.load.kept import pack, unpack
 from launcher.model.facts import Unknown
@@ -32,6 +31,8 @@ from launcher.model.wish import Wanted
 from launcher.resolve import resolve
 from launcher.resolve.exchange import differences
 from launcher.resolve.revision import revision_of
+from launcher.rollout.planning import plan
+from launcher.rollout.run import Run
 
 LAYOUT = "prefill: {}\ndecode: {}\nrouter: {}\n"
 SECRETS = 'front: {api_key: users}\nsecrets: {users: "env:USERS_KEY"}\n'
@@ -39,7 +40,7 @@ SECRETS = 'front: {api_key: users}\nsecrets: {users: "env:USERS_KEY"}\n'
 
 def entry(revision: str, flow: str = "up", result: str = "good", *, minute: int = 0) -> Entry:
     run = f"20261129T18{minute:02d}00Z-{flow}"
-    return Entry(revision, run, "ana", "", "s", "1.0", result)  # type: ignore[arg-type]
+    return Entry(revision, run, flow, "ana", "", "s", "1.0", result)  # type: ignore[arg-type]
 
 
 def entries(*told: tuple[str, str, str]) -> list[Entry]:
@@ -47,7 +48,7 @@ def entries(*told: tuple[str, str, str]) -> list[Entry]:
 
 
 def run_of(name: str) -> Run:
-    return Run(name, quiet, lambda *_: "", lambda: False, "ana", "2026-11-29T18:05:00Z", "why")
+    return Run(name, quiet, lambda *_: "", lambda: False, "ana", "2026-11-29T18:05:00Z", "why", flow="up")
 
 
 def test_a_revision_is_what_is_wanted_not_how_it_is_written(tmp_path: Path) -> None:
@@ -175,7 +176,7 @@ def test_of_a_run_that_some_hosts_missed_the_end_counts() -> None:
 
 
 def remember(fleet: object, wanted: Wanted, name: str, *, result: str = "good") -> None:
-    planned = plan.plan(fleet, replace(wanted, steps=dict.fromkeys(wanted.steps, ())))  # type: ignore[arg-type]
+    planned = plan(fleet, replace(wanted, steps=dict.fromkeys(wanted.steps, ())))  # type: ignore[arg-type]
     with revisions.remembered(fleet, wanted, planned, run_of(name)) as note:  # type: ignore[arg-type]
         note.result = result  # type: ignore[assignment]
 
@@ -210,7 +211,7 @@ def test_nothing_is_written_where_nothing_is_new() -> None:
 
 def test_a_run_that_is_refused_midway_has_failed() -> None:
     fleet = fleet_of(HOSTS)
-    planned = plan.plan(fleet, other(0))
+    planned = plan(fleet, other(0))
 
     def refused() -> None:
         with revisions.remembered(fleet, other(0), planned, run_of("x-up")):  # type: ignore[arg-type]

@@ -10,31 +10,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from desks import Desk
 from fake_clock import FakeClock
 from moving_tables import MovingTable, Watched, known, next_of
 from routed_tables import routed_tables, routed_wanted
 from table_fleet import Killed, quiet
 
 from launcher.flows.bench_run import OTHERS, Record
-from launcher.flows.gated import gated_rollout
+from launcher.flows.gated import gated_upgrade
 from launcher.flows.load_gate import LoadGate
-from launcher.rollout.planning import plan
 from launcher.flows.revisions import recall
-from launcher.flows.rollout import Manner, rollout
-from launcher.rollout.run import Run
-from launcher.flows.up import Result
+from launcher.flows.up import Result, up
 from launcher.load.bench import read_method
 from launcher.load.data import Data, shipped
 from launcher.model.facts import Probe
-from launcher.model.plan import Op, Plan
+from launcher.model.plan import Op
 from launcher.model.problem import InputError
 from launcher.model.revision import Entry
 from launcher.model.run import RunRecord
 from launcher.model.sla import Workload
 from launcher.model.telemetry import Telemetry
 from launcher.model.wish import Wanted
+from launcher.rollout.planning import Goal, plan
+from launcher.rollout.run import Run
+from launcher.rollout.strategy import Options
 
-MANNER = Manner(below_minimum=False, within_s=5.0)
+OPTIONS = Options(keeps_minimum=True, idle_within_s=5.0)
 METHOD = read_method(Data((shipped(),)))
 LOAD = Workload("load", "A load.", 128, 32, 16, (2,), settings={"dataset-name": "random"})
 EVERY = 17
@@ -110,15 +111,17 @@ def start(before: Wanted) -> Loaded:
     made = routed_tables(before)
     fleet = Loaded({h: ClientTable(**vars(t)) for h, t in made.tables.items()})
     fleet.ttft_ms = {"stub-routed": (50.0, 51.0, 52.0), "stub-next": (150.0, 151.0, 152.0)}
-    rollout(fleet, before, before, replace(MANNER, below_minimum=True), lambda _: True, run("20261129T17-up"))
+    options = replace(OPTIONS, below_minimum=True)
+    up(fleet, Goal(before, frozenset(before.steps), options), Desk(), run("20261129T17-up", "up"))
     fleet.log.clear()
     fleet.told.clear()
     fleet.watching = True
     return fleet
 
 
-def run(name: str) -> Run:
-    return Run(name, quiet, lambda *_: "", lambda: False, "ana", "2026-11-29T18:05:00Z", "why", FakeClock())
+def run(name: str, flow: str = "upgrade") -> Run:
+    now = "2026-11-29T18:05:00Z"
+    return Run(name, quiet, lambda *_: "", lambda: False, "ana", now, "why", FakeClock(), flow)
 
 
 @dataclass
@@ -136,11 +139,14 @@ class Upgrade:
         kept = {"DSV32_BASELINES": str(self.folder)}
         gate = LoadGate(LOAD, None, METHOD, Telemetry(1.0, 4, {}), record, about, kept)
 
-        def approve(planned: Plan) -> bool:
-            self.shown += planned.order
-            return True
+        desk = Desk()
+        result = gated_upgrade(fleet, self.goal, gate, desk, run(name))
+        self.shown += [line for proposal in desk.shown for line in proposal.remarks]
+        return result
 
-        return gated_rollout(fleet, self.before, self.after, gate, MANNER, approve, run(name))
+    @property
+    def goal(self) -> Goal:
+        return Goal(self.after, frozenset(self.after.steps), OPTIONS, before=self.before)
 
 
 @pytest.fixture
@@ -241,7 +247,7 @@ def test_no_baseline_of_what_has_moved(start: Loaded, upgrade: Upgrade) -> None:
     """Begun without a gate and killed: what runs is not what was before."""
     start.ops_left = 60
     with pytest.raises(Killed):
-        rollout(start, upgrade.before, upgrade.after, MANNER, lambda _: True, run(FORTH))
+        up(start, upgrade.goal, Desk(), run(FORTH))
     start.ops_left = None
     start.log.clear()
     with pytest.raises(

@@ -13,11 +13,11 @@ from routed_tables import POOLS, RoutedTables, routed_tables, routed_wanted
 from table_fleet import quiet
 
 from launcher.flows.restart import named_by, restart, restart_goal
-from launcher.rollout.run import Run
-from launcher.rollout.strategy import Options
 from launcher.model.finding import Finding, failures
 from launcher.model.problem import InputError, PlanRefusedError
 from launcher.model.wish import Wanted
+from launcher.rollout.run import Run
+from launcher.rollout.strategy import Options
 
 ONE_BY_ONE = Options(order="rolling", idle_within_s=5.0)
 AT_ONCE = replace(ONE_BY_ONE, order="at-once")
@@ -115,7 +115,7 @@ def test_both_sides_need_twice_the_minimum(tmp_path: Path) -> None:
     problem = refused(fleet, wanted, "prefill-0")
     assert problem.what == "pool decode would have 0 instances that serve, its minimum is 1"
     assert "stub does not pair again by itself" in problem.why
-    assert "--below-minimum: decode-0, prefill-0, prefill-1 start anew at once" in problem.do
+    assert "--below-minimum: decode-0, prefill-0, prefill-1 restart at once" in problem.do
     findings = restarted(fleet, wanted, "prefill-0", ANYHOW)
     assert [f.text for f in findings if f.problem] == []
     assert not [w for w in engines(fleet) if w.startswith("drained")]

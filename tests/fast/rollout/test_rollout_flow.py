@@ -14,10 +14,13 @@ from routed_tables import POOLS, routed_tables, routed_wanted
 from table_fleet import Killed, quiet
 
 from launcher.flows import revisions
+from launcher.flows.drain import drain
 from launcher.flows.up import Result, up
+from launcher.model.deployment import Drained
 from launcher.model.problem import PlanRefusedError
 from launcher.model.wish import Wanted
-from launcher.rollout.planning import Goal, plan
+from launcher.resolve import resolve
+from launcher.rollout.planning import Goal, look, plan
 from launcher.rollout.run import Run
 from launcher.rollout.strategy import Options
 
@@ -227,3 +230,19 @@ def test_up_refuses_hosts_that_need_to_stop_beside_engines_that_move_by_halves(
     assert "vLLM 1.0 → 1.1" in problem.why
     assert "dsv32-launch down, then up" in problem.do
     assert {what for _, what in fleet.log} == {"ask"}, "nothing was changed"
+
+
+@pytest.mark.parametrize("why", ["moving: a new stack", "restart: a fan", "rollout"])
+def test_what_an_operator_drained_stays_drained_whatever_its_reason(
+    before: Wanted, after: Wanted, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("launcher.rollout.service.resolve", lambda *told: known(resolve(*told)))
+    fleet = fleet_with(before)
+    entry = Drained("prefill-1", "ana", "2026-11-29T18:05:00Z", why)
+    goal = Goal(before, frozenset(before.steps), CAREFUL)
+    drain(fleet, goal, entry, Desk(), a_run("r-drain"), below_minimum=True, within_s=5.0)
+    assert look(fleet, before).drained == (entry,)
+    assert not moved(fleet, before, before).plan
+    assert not moved(fleet, before, after, ANYHOW).problems
+    assert look(fleet, after).drained == (entry,)
+    assert "prefill-1" not in fleet.reached()
