@@ -109,7 +109,7 @@ def _plan(inventory: Path | None, view: View, options: PlanOptions) -> Exit:
 
 def _goal(wanted: Wanted, view: View, options: PlanOptions) -> Goal:
     from launcher.rollout.planning import Goal
-    from launcher.rollout.strategy import Options
+    from launcher.rollout.situation import Options
 
     allowed = Options(reboots=options.reboots, below_minimum=options.below_minimum)
     return Goal(wanted, limit_of(wanted, options.limit, view).hosts, allowed)

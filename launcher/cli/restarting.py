@@ -16,7 +16,7 @@ from launcher.cli.options import (
     Why,
     Yes,
 )
-from launcher.rollout.strategy import Order
+from launcher.rollout.situation import Order
 
 
 def restart(
@@ -48,7 +48,7 @@ def restart(
     from launcher.flows.restart import named_by, restart_goal
     from launcher.flows.restart import restart as flow
     from launcher.rollout.planning import propose_restart
-    from launcher.rollout.strategy import Options
+    from launcher.rollout.situation import Options
 
     approval_possible(yes=yes or dry_run)
     view = choose(json_lines=json_lines)

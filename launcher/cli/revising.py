@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from launcher.model.revision import Entry
     from launcher.model.wish import Wanted
     from launcher.rollout.planning import Goal
-    from launcher.rollout.strategy import Options
+    from launcher.rollout.situation import Options
 
 
 def revisions(
@@ -100,7 +100,7 @@ def rollback(
     from launcher.flows.up import up
     from launcher.resolve.revision import revision_of
     from launcher.rollout.planning import propose
-    from launcher.rollout.strategy import Options
+    from launcher.rollout.situation import Options
 
     approval_possible(yes=yes or dry_run)
     checks = Preflight(data_dir, waived_checks(despite, why, data_dir))

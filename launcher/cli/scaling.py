@@ -57,7 +57,7 @@ def scale(
     from launcher.load import load
     from launcher.resolve import resolve
     from launcher.rollout.planning import Goal, propose
-    from launcher.rollout.strategy import Options
+    from launcher.rollout.situation import Options
 
     approval_possible(yes=yes or dry_run)
     checks = Preflight(data_dir, waived_checks(despite, why, data_dir))

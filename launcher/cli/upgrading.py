@@ -79,7 +79,7 @@ def upgrade(
     from launcher.load.data import Data, roots_of
     from launcher.resolve import resolve
     from launcher.rollout.planning import Goal
-    from launcher.rollout.strategy import Options
+    from launcher.rollout.situation import Options
 
     approval_possible(yes=yes or dry_run or offline)
     checks = Preflight(data_dir, waived_checks(despite, why, data_dir))

@@ -37,7 +37,7 @@ from launcher.record.whole import write_whole
 from launcher.resolve import resolve
 from launcher.rollout.planning import Goal, Proposal
 from launcher.rollout.run import Run
-from launcher.rollout.strategy import Options
+from launcher.rollout.situation import Options
 
 
 @dataclass(frozen=True, slots=True)

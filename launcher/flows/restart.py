@@ -12,7 +12,8 @@ from launcher.model.problem import InputError
 from launcher.model.wish import Wanted
 from launcher.rollout.planning import Goal, propose_restart
 from launcher.rollout.run import Run
-from launcher.rollout.strategy import Options, restart_set
+from launcher.rollout.situation import Options
+from launcher.rollout.strategy import restart_set
 
 EVERYTHING, ROUTER = "all", "router"
 

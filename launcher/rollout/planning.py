@@ -18,7 +18,8 @@ from launcher.model.revision import last_by_host
 from launcher.model.role import Step
 from launcher.model.wish import Wanted
 from launcher.rollout.service import Service, probes, service, with_drained
-from launcher.rollout.strategy import Options, Situation, restart_moves, restart_set, with_moves
+from launcher.rollout.situation import Options, Situation
+from launcher.rollout.strategy import restart_moves, restart_set, with_moves
 from launcher.steps import turns
 
 

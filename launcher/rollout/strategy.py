@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import zip_longest
-from typing import Literal, TypeAlias
 
-from launcher.execute.observe import Observed
 from launcher.execute.planner import bind, in_order
 from launcher.model.deployment import Instance
 from launcher.model.inventory import ENGINE_POOLS
@@ -18,62 +16,22 @@ from launcher.model.rollout import Move, Rollout
 from launcher.model.wish import Wanted
 from launcher.resolve.exchange import PAIRS, between, kv_identity
 from launcher.rollout.groups import Member, first_group, one_of_each
-from launcher.rollout.minimum import Waves, too_few
-from launcher.rollout.service import Service
+from launcher.rollout.minimum import Waves
+from launcher.rollout.refusals import (
+    both_at_once,
+    one_by_one_refused,
+    only_router,
+    steps_of,
+    too_few_for_halves,
+    waits,
+    waves_refused,
+)
+from launcher.rollout.situation import Situation, restarts_peers
 from launcher.steps import unit
 
 PREPARING: tuple[Stage, ...] = ("host", "runtime", "weights")
 """What no engine that runs notices: another environment lies beside its own."""
 BEFORE_ROUTERS: tuple[Stage, ...] = (*PREPARING, "engine")
-Order: TypeAlias = Literal["rolling", "canary", "at-once"]
-"""rolling: one instance after the other. canary: one first, then all others. at-once: all together."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What a command allows."""
-
-    below_minimum: bool = False
-    """Too few instances of a pool may serve while hosts stop, or while `keeps_minimum` would refuse it."""
-    keeps_minimum: bool = False
-    """Refuse moves that leave a pool with too few instances; else they are made, and plans show them."""
-    reboots: bool = True
-    """Hosts that need it boot; else they wait, and are reported."""
-    needs_all: bool = False
-    """Refuse to begin while a host does not answer."""
-    order: Order = "rolling"
-    """Of a restart."""
-    idle_within_s: float = 300.0
-    """Seconds that a drained instance has to end its requests; then they are cut off and reported."""
-
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """All that the order of a plan's changes depends on."""
-
-    wanted: Wanted
-    observed: Observed
-    planned: Plan
-    now: Service = field(default_factory=Service)
-    options: Options = field(default_factory=Options)
-    left_out: frozenset[str] = frozenset()
-    """Hosts that the run must not change."""
-
-    @property
-    def instances(self) -> tuple[Instance, ...]:
-        """All of the deployment."""
-        return self.wanted.deployment.instances if self.wanted.deployment else ()
-
-    @property
-    def routed(self) -> bool:
-        """Users reach instances through routers, and this run may change those."""
-        deployment = self.wanted.deployment
-        return bool(deployment and deployment.routers and not deployment.routing_hosts & self.left_out)
-
-    @property
-    def kept_out(self) -> frozenset[str]:
-        """Instances that get no requests before, during and after the rollout."""
-        return frozenset(d.instance for d in self.now.lasting)
 
 
 def with_moves(it: Situation) -> Plan:
@@ -102,19 +60,6 @@ def disruptive_changes(wanted: Wanted, planned: Plan) -> Mapping[str, tuple[Chan
     return found
 
 
-def steps_of(changes: Collection[Change]) -> str:
-    """`nvidia-driver/packages, nvidia-driver/version`."""
-    return ", ".join(dict.fromkeys(c.step for c in changes))
-
-
-def restarts_peers(wanted: Wanted) -> bool:
-    """Does a pair that lost one side work again only after the other side restarts, too? By the release."""
-    engine, deployment = wanted.wish.profile.engine, wanted.deployment
-    if not engine or not deployment or engine.repair != "restart-peer":
-        return False
-    return len({i.pool for i in deployment.instances}) == len(ENGINE_POOLS)
-
-
 def incompatible(it: Situation, *, moved: bool) -> tuple[str, ...]:
     """What keeps engines that run and engines that are wanted from serving together, in words."""
     deployment, profile = it.wanted.deployment, it.wanted.wish.profile
@@ -136,8 +81,9 @@ def _rolling(it: Situation, moves: Sequence[Move] = (), serving: Collection[str]
     served = {*it.now.reached, *serving}
     life = [c for c in it.planned.changes if c.instance and c.instance not in done]
     rolling = [*moves, *_prepared(it, BEFORE_ROUTERS)]
-    refused = tuple(_refused_one_by_one(it, life)) if it.options.keeps_minimum and not moves else ()
-    for wave in _waves(it.instances, life):
+    waves = _waves(it.instances, life)
+    refused = tuple(one_by_one_refused(it, waves, life)) if it.options.keeps_minimum and not moves else ()
+    for wave in waves:
         restarts = any(c.action is Action.RESTART for c in life if c.instance == wave[0].name)
         names = {i.name for i in wave}
         move = Move(("engine",), _hosts(wave), tuple(i.name for i in wave))
@@ -223,8 +169,8 @@ def _halves(it: Situation, why: tuple[str, ...], needs: Mapping[str, tuple[Chang
         half = first_group(members, minimum)
         breaks, first = half is None, half or one_of_each(members)
         if breaks and it.options.keeps_minimum and not it.options.below_minimum:
-            problems += _too_few_for_halves(it, members, why)
-    problems += _both_at_once(it, why, needs)
+            problems += too_few_for_halves(it, members, why)
+    problems += both_at_once(it, why, needs)
     one = tuple(i for i in instances if i.name in first)
     two = tuple(i for i in instances if i.name not in first)
     names, rest = tuple(i.name for i in one), tuple(i.name for i in two)
@@ -257,7 +203,7 @@ def _host_by_host(it: Situation, needs: Mapping[str, tuple[Change, ...]]) -> Pla
     routes = sorted(deployment.routing_hosts & set(needs))
     engines = {h for i in chosen for h in i.hosts}
     boots = {c.host for c in it.planned.changes if c.action is Action.REBOOT}
-    refused = () if it.options.below_minimum else (*_refused_waves(it, waves), *_only_router(it, routes))
+    refused = () if it.options.below_minimum else (*waves_refused(it, waves), *only_router(it, routes))
     host, first = next(iter(needs.items()))
     refused = tuple(replace(p, why=f"engines stop for {steps_of(first)} on {host}; {p.why}") for p in refused)
     moves = [
@@ -287,24 +233,14 @@ def _without(it: Situation, needs: Mapping[str, tuple[Change, ...]]) -> Plan:
     waiting = set(needs) | {h for i in it.instances if set(i.hosts) & set(needs) for h in i.hosts}
     left = replace(it.planned, changes=tuple(c for c in it.planned.changes if c.host not in waiting))
     plan = _rolling(replace(it, planned=left))
-    problems = tuple(_waits(it, host, needs[host]) for host in sorted(needs))
+    problems = tuple(waits(it, host, needs[host]) for host in sorted(needs))
     return replace(plan, rollout=replace(plan.rollout, waiting=problems))
-
-
-def _waits(it: Situation, host: str, needs: Sequence[Change]) -> Problem:
-    boots = [f"{c.subject} shows {c.before}, wanted {c.after}" for c in needs if c.action is Action.REBOOT]
-    return Problem(
-        what=f"{host} is left as it is: its engines would have to stop",
-        where=host,
-        why="; ".join([f"it needs {steps_of(needs)}", *boots]),
-        do=f"dsv32-launch up {it.wanted.wish.inventory.path}, without --no-reboot",
-    )
 
 
 def restart_moves(it: Situation, chosen: Sequence[Instance], routers: Sequence[str]) -> Plan:
     """Restarts alone: instances wave by wave, then the two routers of each of these hosts in turns."""
     waves = _restart_waves(it, chosen)
-    refused = () if it.options.below_minimum else tuple(_refused_waves(it, waves))
+    refused = () if it.options.below_minimum else tuple(waves_refused(it, waves))
     refused = (*it.planned.unreached.values(), *refused)
     moves = (*_wave_moves(it, waves), *(Move(("router",), (host,)) for host in routers))
     return replace(it.planned, rollout=Rollout("restart", moves, refused=refused))
@@ -341,7 +277,7 @@ def _restart_waves(it: Situation, chosen: Sequence[Instance]) -> Waves:
     first = sorted(chosen, key=lambda i: i.name in it.now.reached)
     if restarts_peers(it.wanted):
         halves = _peer_halves(it, first)
-        fine = not it.options.below_minimum or not any(_refused_waves(it, halves))
+        fine = not it.options.below_minimum or not any(waves_refused(it, halves))
         return halves if fine else (it.instances,)
     if it.options.order == "rolling":
         return tuple((i,) for i in first)
@@ -357,74 +293,6 @@ def _peer_halves(it: Situation, first: Sequence[Instance]) -> Waves:
         one += own[: max(1, len(own) // 2)]
     other = tuple(i for i in it.instances if i not in one)
     return (tuple(one), other) if other else (tuple(one),)
-
-
-def _refused_waves(it: Situation, waves: Waves) -> Iterator[Problem]:
-    """A Problem for each pool that would fall below its minimum."""
-    names = sorted({i.name for wave in waves for i in wave})
-    do, why, engine = "say --below-minimum", "", it.wanted.wish.profile.engine
-    if restarts_peers(it.wanted) and engine:
-        do += f": {', '.join(names)} restart at once then, and requests fail"
-        why = f"{engine.name} does not pair again by itself, so all of both pools restart, half by half; "
-    do = f"bring another one up first, or {do}"
-    if it.options.order != "rolling" and not restarts_peers(it.wanted):
-        do = f"say --rolling, {do}"
-    pools = it.wanted.wish.inventory.pools
-    return too_few(pools, it.instances, waves, it.now.reached, do=do, why=why, drained=it.kept_out)
-
-
-def _refused_one_by_one(it: Situation, life: Sequence[Change]) -> Iterator[Problem]:
-    """A Problem for each pool that would fall below its minimum while its instances go one by one."""
-    restarting = {c.instance for c in life if c.action is Action.RESTART}
-    if it.options.below_minimum or not restarting:
-        return
-    rows = [tuple(i for i in row if i.name in restarting) for row in _waves(it.instances, life)]
-    do = "bring another one up first, or say --below-minimum: requests fail meanwhile, then"
-    pools = it.wanted.wish.inventory.pools
-    yield from too_few(pools, it.instances, rows, it.now.reached, do=do, drained=it.kept_out)
-
-
-def _too_few_for_halves(it: Situation, members: Sequence[Member], why: Sequence[str]) -> Iterator[Problem]:
-    inventory = it.wanted.wish.inventory
-    by_pool = {m.pool: [n.name for n in members if n.pool == m.pool and n.serves] for m in members}
-    short = [p for p, up in by_pool.items() if len(up) < 2 * (inventory.pools[p].minimum or 1)]
-    for name in short or by_pool:
-        pool, up = inventory.pools[name], by_pool[name]
-        yield Problem(
-            what=f"pool {name} has {len(up)} instances that serve, too few for two groups of "
-            f"{pool.minimum or 1}",
-            where=pool.source,
-            why=f"those that move and the others cannot serve together: {', '.join(why)}; "
-            f"these serve now: {', '.join(up) or 'none'}; instances that share a host move together",
-            do="bring another one up first, or say --below-minimum: nothing serves while it starts, then",
-        )
-
-
-def _both_at_once(
-    it: Situation, why: Sequence[str], needs: Mapping[str, tuple[Change, ...]]
-) -> Iterator[Problem]:
-    """Hosts that need their engines to stop, beside engines that move by halves: two runs."""
-    for host, changes in needs.items():
-        yield Problem(
-            what=f"{host} needs {steps_of(changes)}, for which its engines stop, "
-            "and engines that cannot serve beside those that run",
-            where=host,
-            why=f"{', '.join(why)}; hosts go instance by instance, such engines half by half: two runs, "
-            "whatever --no-reboot and --below-minimum say",
-            do="dsv32-launch up first with the stack and settings that run now, and the host's change; then "
-            "with these; else dsv32-launch down, then up: nothing serves meanwhile",
-        )
-
-
-def _only_router(it: Situation, hosts: Collection[str]) -> Iterator[Problem]:
-    routes = it.wanted.deployment.routing_hosts if it.wanted.deployment else frozenset()
-    if hosts and len(routes) == 1:
-        yield Problem(
-            what=f"{next(iter(routes))} is the only host that routes",
-            where=it.wanted.wish.inventory.pools["router"].source,
-            why="users reach nothing while it boots",
-            do="say --below-minimum, or give pool router a second host and the inventory `front.address`",
-        )
 
 
 def _in_use(it: Situation, needs: Collection[str]) -> bool:

@@ -42,6 +42,9 @@ class Silent:
         self.asked += questions
         return dict.fromkeys(questions, AWAY)
 
+    def lock(self, hosts: Iterable[str]) -> dict[str, Problem]:
+        return dict.fromkeys(hosts, AWAY)
+
     def do(self, *_: object, **__: object) -> Any:
         raise AssertionError("nothing is changed")
 

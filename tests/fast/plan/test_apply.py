@@ -17,7 +17,8 @@ from launcher.model.problem import Exit, PlanRefusedError, Problem
 from launcher.model.run import Event
 from launcher.model.wish import Wanted
 from launcher.rollout.service import probes, service
-from launcher.rollout.strategy import Situation, with_moves
+from launcher.rollout.situation import Situation
+from launcher.rollout.strategy import with_moves
 from launcher.steps import command, unit
 
 NEWER = ENGINE.replace("release 1", "release 2")

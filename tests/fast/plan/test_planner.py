@@ -16,7 +16,8 @@ from launcher.model.plan import Plan
 from launcher.model.problem import InputError, PlanRefusedError
 from launcher.model.role import STAGES
 from launcher.model.wish import Wanted
-from launcher.rollout.strategy import Situation, with_moves
+from launcher.rollout.situation import Situation
+from launcher.rollout.strategy import with_moves
 from launcher.steps import file
 
 

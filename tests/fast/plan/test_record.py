@@ -15,8 +15,8 @@ from launcher.flows.runs import list_runs, show_run
 from launcher.model.problem import InputError, Problem
 from launcher.model.run import Event
 from launcher.model.secret import Secret
-from launcher.rollout.planning import plan
 from launcher.record import Journal, open_journal
+from launcher.rollout.planning import plan
 from launcher.steps import file
 
 CANARY = 'hun"ter2\\x'

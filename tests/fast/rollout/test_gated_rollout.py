@@ -33,7 +33,7 @@ from launcher.model.telemetry import Telemetry
 from launcher.model.wish import Wanted
 from launcher.rollout.planning import Goal, plan
 from launcher.rollout.run import Run
-from launcher.rollout.strategy import Options
+from launcher.rollout.situation import Options
 
 OPTIONS = Options(keeps_minimum=True, idle_within_s=5.0)
 METHOD = read_method(Data((shipped(),)))

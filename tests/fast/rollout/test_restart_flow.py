@@ -17,7 +17,7 @@ from launcher.model.finding import Finding, failures
 from launcher.model.problem import InputError, PlanRefusedError
 from launcher.model.wish import Wanted
 from launcher.rollout.run import Run
-from launcher.rollout.strategy import Options
+from launcher.rollout.situation import Options
 
 ONE_BY_ONE = Options(order="rolling", idle_within_s=5.0)
 AT_ONCE = replace(ONE_BY_ONE, order="at-once")

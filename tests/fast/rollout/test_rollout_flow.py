@@ -22,7 +22,7 @@ from launcher.model.wish import Wanted
 from launcher.resolve import resolve
 from launcher.rollout.planning import Goal, look, plan
 from launcher.rollout.run import Run
-from launcher.rollout.strategy import Options
+from launcher.rollout.situation import Options
 
 CAREFUL = Options(keeps_minimum=True, needs_all=True, idle_within_s=5.0)
 ANYHOW = replace(CAREFUL, below_minimum=True)

@@ -170,7 +170,7 @@ def status_of(**up: bool) -> Status:
 def test_a_pool_keeps_its_minimum(up: Mapping[str, bool], refused: bool) -> None:
     assert WANTED.deployment
     scope = scope_of(book_of(STEPS[0]), WANTED.deployment, INVENTORY.hosts, "decode-0", must=True)
-    found = below_minimum(scope, INVENTORY, status_of(**up))
+    found = below_minimum(scope, INVENTORY, WANTED.deployment.instances, status_of(**up))
     assert [p.what for p in found] == (
         ["pool decode would have 0 instances that serve, its minimum is 1"] if refused else []
     )

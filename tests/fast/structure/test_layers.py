@@ -31,11 +31,12 @@ MAY_IMPORT = {
     "remote": {"model", "wait"},
     "execute": {"model", "steps", "resolve", "remote", "record", "wait"},
     "health": {"model", "remote", "record", "wait"},
+    "rollout": {"model", "steps", "resolve", "remote", "execute", "health", "wait"},
     "sandbox": {"model"},
     "flows": {"model", "load", "steps", "resolve", "remote", "execute", "health", "record", "sandbox", "wait"}
-    | {"fit", "predict", "lint", "explain", "checks", "compare", "bench"},
+    | {"rollout", "fit", "predict", "lint", "explain", "checks", "compare", "bench"},
     "cli": {"model", "load", "steps", "resolve", "remote", "execute", "health", "record", "sandbox", "wait"}
-    | {"flows", "fit", "predict", "lint", "explain", "checks", "compare", "bench"},
+    | {"flows", "rollout", "fit", "predict", "lint", "explain", "checks", "compare", "bench"},
 }
 # dependency -> path prefixes, below launcher/, that may import it
 DOORS = {
