@@ -95,9 +95,8 @@ class Progress:
 
     def spoilt(self, move: Move) -> bool:
         """Did it go wrong? Where moves do not build on each other, only for its own instances."""
-        if self.plan.rollout.independent:
-            return any(name in self.lost_instances for name in move.instances)
-        return len(self.problems) > self.known
+        lost = any(name in self.lost_instances for name in move.instances)
+        return lost or (not self.plan.rollout.independent and len(self.problems) > self.known)
 
     def fail(self, move: Move) -> None:
         """Instances that serve and would have moved later go on as they are."""

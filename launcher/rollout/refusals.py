@@ -37,6 +37,7 @@ def one_by_one_refused(it: Situation, waves: Waves, life: Sequence[Change]) -> I
 
 
 def too_few_for_halves(it: Situation, members: Sequence[Member], why: Sequence[str]) -> Iterator[Problem]:
+    """A Problem for each pool with too few instances that serve to move one half while the other serves."""
     inventory = it.wanted.wish.inventory
     by_pool = {m.pool: [n.name for n in members if n.pool == m.pool and n.serves] for m in members}
     short = [p for p, up in by_pool.items() if len(up) < 2 * (inventory.pools[p].minimum or 1)]
@@ -69,6 +70,7 @@ def both_at_once(
 
 
 def only_router(it: Situation, hosts: Collection[str]) -> Iterator[Problem]:
+    """A Problem where one of `hosts` boots, and no other host routes meanwhile."""
     routes = it.wanted.deployment.routing_hosts if it.wanted.deployment else frozenset()
     if hosts and len(routes) == 1:
         yield Problem(
@@ -80,6 +82,7 @@ def only_router(it: Situation, hosts: Collection[str]) -> Iterator[Problem]:
 
 
 def waits(it: Situation, host: str, needs: Sequence[Change]) -> Problem:
+    """What a host needs that was left as it is, because the run may not stop its engines."""
     boots = [f"{c.subject} shows {c.before}, wanted {c.after}" for c in needs if c.action is Action.REBOOT]
     return Problem(
         what=f"{host} is left as it is: its engines would have to stop",

@@ -44,10 +44,26 @@ def with_moves(it: Situation) -> Plan:
         plan = _host_by_host(it, needs) if it.options.reboots else _without(it, needs)
     else:
         plan = _rolling(it)
-    if it.options.needs_all and it.planned.unreached:
-        refused = (*it.planned.unreached.values(), *plan.rollout.refused)
-        plan = replace(plan, rollout=replace(plan.rollout, refused=refused))
-    return plan
+    return _with_all_needed(it, plan)
+
+
+def _with_all_needed(it: Situation, plan: Plan) -> Plan:
+    """The plan, refused where a host does not answer that its moves need."""
+    rollout = plan.rollout
+    return replace(plan, rollout=replace(rollout, refused=(*_unreached(it, rollout), *rollout.refused)))
+
+
+def _unreached(it: Situation, rollout: Rollout) -> tuple[Problem, ...]:
+    """Hosts that do not answer, and without which the moves cannot begin: all that the plan is about, if the
+    run needs all, for a restart, and where a half must be whole; those that route, if they must be told what
+    is drained, or no longer is."""
+    needed: set[str] = set()
+    if it.options.needs_all or rollout.strategy in ("halves", "restart"):
+        needed |= it.planned.unreached.keys()
+    if it.routed and (it.now.moving or any(move.drained for move in rollout.moves)):
+        needed |= it.wanted.deployment.routing_hosts if it.wanted.deployment else frozenset()
+    answers = it.observed.answers.items()
+    return tuple(answer for host, answer in answers if host in needed and isinstance(answer, Problem))
 
 
 def disruptive_changes(wanted: Wanted, planned: Plan) -> Mapping[str, tuple[Change, ...]]:
@@ -241,9 +257,9 @@ def restart_moves(it: Situation, chosen: Sequence[Instance], routers: Sequence[s
     """Restarts alone: instances wave by wave, then the two routers of each of these hosts in turns."""
     waves = _restart_waves(it, chosen)
     refused = () if it.options.below_minimum else tuple(waves_refused(it, waves))
-    refused = (*it.planned.unreached.values(), *refused)
     moves = (*_wave_moves(it, waves), *(Move(("router",), (host,)) for host in routers))
-    return replace(it.planned, rollout=Rollout("restart", moves, refused=refused))
+    plan = replace(it.planned, rollout=Rollout("restart", moves, refused=refused))
+    return _with_all_needed(it, plan)
 
 
 def _wave_moves(it: Situation, waves: Waves) -> Iterator[Move]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,34 @@ def test_one_door_per_dependency(path: Path) -> None:
     for name in imports(path):
         doors = DOORS.get(name.split(".")[0])
         assert doors is None or any(here.startswith(d) for d in doors), f"{name} has its door in {doors}"
+
+
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+FILES = {name_of(path): path for path in MODULES}
+LAZY = ("launcher.cli", "launcher.remote.agent")
+"""Whose functions may import what imports their module: commands run commands; agents send their text."""
+
+
+def needs(path: Path) -> set[str]:
+    """Modules of ours that a file imports, wherever in it; in LAZY only what it imports when it is loaded."""
+    tree = ast.parse(path.read_text())
+    if name_of(path).startswith(LAZY):
+        tree.body = [part for part in tree.body if isinstance(part, ast.Import | ast.ImportFrom)]
+    found: set[str] = set()
+    for part in ast.walk(tree):
+        if isinstance(part, ast.Import):
+            found.update(alias.name for alias in part.names)
+        elif isinstance(part, ast.ImportFrom) and part.module:
+            names = [f"{part.module}.{alias.name}" for alias in part.names]
+            found.update(name if name in FILES else part.module for name in names)
+    return found & FILES.keys() - {name_of(path)}
+
+
+def test_no_file_imports_itself_by_way_of_others() -> None:
+    TopologicalSorter({name: needs(path) for name, path in FILES.items()}).prepare()
 
 
 def test_model_needs_nothing_installed() -> None:

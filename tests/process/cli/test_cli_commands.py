@@ -61,12 +61,12 @@ def test_definitions_ask_no_host(tmp_path: Path) -> None:
 
 
 def test_upgrade_compares_without_asking_a_host(inventory: Path) -> None:
-    words = ("upgrade", "--to", "article-0.14", "--dry-run", "--json")
+    words = ("upgrade", "--to", "article-0.14", "--offline", "--json")
     done = launch(*words, folder=inventory.parents[1])
     (told,) = [json.loads(line) for line in done.stdout.splitlines()]
     assert (done.returncode, told["type"], told["stack"]) == (0, "comparison", ["current", "article-0.14"])
     assert inventory.read_text() == FORM
-    same = launch("upgrade", "--to", "current", "--dry-run", folder=inventory.parents[1])
+    same = launch("upgrade", "--to", "current", "--offline", folder=inventory.parents[1])
     assert same.returncode == Exit.INPUT_WRONG
     assert "says stack current already" in same.stderr
 
