@@ -26,7 +26,7 @@ def slow_request(routed: RoutedFleet, host: str) -> None:
 
 def test_drained_and_given_back_without_a_failed_request(routed: RoutedFleet) -> None:
     with routed.users() as load:
-        done = routed.run("drain", "decode-1", "-m", "a new fan", "--yes", "--json")
+        done = routed.run("drain", "decode-1", "-m", "moving: a new fan", "--yes", "--json")
         assert done.code == 0, done.stdout
         idle = generated(routed, "h03")
         load.for_s(2)
@@ -37,8 +37,8 @@ def test_drained_and_given_back_without_a_failed_request(routed: RoutedFleet) ->
     assert active(routed.host("h03"), "dsv32-decode-1") == "active"
 
     kept = json.loads(said(routed.host("h04"), "cat /etc/dsv32/drained.json"))
-    assert [(d["instance"], d["why"]) for d in kept] == [("decode-1", "a new fan")]
-    head = "decode-1 is drained: a new fan (root, 20"
+    assert [(d["instance"], d["why"]) for d in kept] == [("decode-1", "moving: a new fan")]
+    head = "decode-1 is drained: moving: a new fan (root, 20"
     assert head in routed.run("plan").stdout
     assert head in routed.run("status").stdout
     up = routed.up()
