@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from launcher.load.choice import Choice, names, open_chosen
+from launcher.load.choice import Choice, open_chosen
 from launcher.load.collect import Collector
 from launcher.load.data import Data
 from launcher.load.document import Document, Value
@@ -19,11 +19,6 @@ from launcher.model.tune import FigureName, RecordedTrial, Records, Tune, TuneSt
 
 EDITS = ("change", "during")
 """Parts of a layout file: kept as they are written, and read as part of one."""
-
-
-def tune_names(data: Data) -> list[str]:
-    """What there is to tune by."""
-    return names(Tune, data)
 
 
 def read_tune(choice: Choice, data: Data) -> Tune:

@@ -116,16 +116,6 @@ def running(entries: Iterable[Entry]) -> str:
     return next((e.revision for e in reversed(tuple(entries)) if e.result == "good"), "")
 
 
-def tried(entries: Iterable[Entry], present: str) -> tuple[Entry, ...]:
-    """What may run beside `present`: each other revision, newest first, back to the last good one."""
-    found: dict[str, Entry] = {}
-    for entry in reversed(tuple(entries)):
-        found.setdefault(entry.revision, entry)
-        if entry.result == "good":
-            break
-    return tuple(entry for revision, entry in found.items() if revision != present)
-
-
 def good_before(entries: Iterable[Entry], present: str) -> str | None:
     """The revision to go back to, where the inventory says `present`; None where there is none.
 

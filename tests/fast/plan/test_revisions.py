@@ -25,7 +25,6 @@ from launcher.model.revision import (
     history_text,
     merged,
     running,
-    tried,
 )
 from launcher.model.wish import Wanted
 from launcher.resolve import resolve
@@ -145,21 +144,6 @@ def test_what_is_no_archive_of_ours_is_refused(tmp_path: Path, archive: bytes) -
 )
 def test_where_a_rollback_goes(told: list[tuple[str, str, str]], present: str, expected: str | None) -> None:
     assert good_before(entries(*told), present) == expected
-
-
-@pytest.mark.parametrize(
-    ("told", "expected"),
-    [
-        ([("z", "up", "good"), ("a", "up", "good"), ("b", "up", "begun")], ["a"]),  # b was killed
-        ([("a", "up", "good"), ("c", "up", "failed"), ("b", "up", "part")], ["c", "a"]),
-        ([("a", "up", "good"), ("c", "up", "begun"), ("c", "up", "failed")], ["c", "a"]),
-        ([("a", "up", "good"), ("b", "up", "good")], []),
-        ([("b", "up", "good"), ("a", "up", "begun")], ["a"]),
-        ([("b", "up", "begun")], []),
-    ],
-)
-def test_what_may_run_beside_what_is_wanted(told: list[tuple[str, str, str]], expected: list[str]) -> None:
-    assert [e.revision for e in tried(entries(*told), "b")] == expected
 
 
 def test_of_a_run_that_some_hosts_missed_the_end_counts() -> None:
