@@ -10,11 +10,12 @@ from launcher.flows.up import Desk, Result, approved
 from launcher.model.deployment import Deployment, Drained, Instance
 from launcher.model.problem import InputError, PlanRefusedError, Problem
 from launcher.model.wish import Wanted
+from launcher.rollout.idle import await_idle
 from launcher.rollout.minimum import too_few
 from launcher.rollout.planning import Goal, Proposal, look
 from launcher.rollout.run import Run
 from launcher.rollout.service import Service, with_drained
-from launcher.rollout.traffic import apply_to_routers, ended, plan_routers
+from launcher.rollout.traffic import apply_to_routers, plan_routers, told
 
 
 def instance_of(deployment: Deployment, name: str) -> Instance:
@@ -70,7 +71,8 @@ def drain(
     if result.outcome is None or result.problems or goal.wanted.deployment is None:
         return result
     instance = goal.wanted.deployment.instance(entry.instance)
-    return replace(result, findings=(ended(fleet, goal.wanted, instance, within_s, run),))
+    idle = await_idle(fleet, goal.wanted, instance, run, within_s=within_s)
+    return replace(result, findings=(told(idle, run),))
 
 
 def undrain(fleet: Hands, goal: Goal, instance: str, desk: Desk, run: Run) -> Result:
