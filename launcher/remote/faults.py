@@ -84,6 +84,16 @@ def jump_refused(place: Place) -> Problem:
     )
 
 
+def no_proxy_command(place: Place, why: str) -> Problem:
+    """The program of ssh_config's ProxyCommand cannot be run here."""
+    return Problem(
+        f"the ProxyCommand for {place.host} cannot be started",
+        str(place),
+        why,
+        "correct ProxyCommand in ssh_config, or install the program that it names on this machine",
+    )
+
+
 def frozen(place: Place, within_s: float) -> Problem:
     """TCP connects, and no banner comes."""
     return Problem(
