@@ -1,0 +1,69 @@
+"""What `check` and `up --despite` say without a host: lists, one check whole, and what they do not know."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import launch
+
+from launcher.checks.judge import holds
+from launcher.cli.gate import gate_of
+from launcher.flows.check import all_checks
+from launcher.model.check import Check, CheckFinding, Expectation
+from launcher.model.problem import InputError, LauncherError
+from launcher.model.run import Event
+
+CHECKS = {check.id: check for check in all_checks()}
+
+
+def red(check: Check) -> CheckFinding:
+    return CheckFinding(check, "wrong", ("gpu03",), "7, expected 8", check.remedy)
+
+
+def test_checks_are_listed_and_told_without_an_inventory(tmp_path: Path) -> None:
+    listed = launch("check", "--list", "--json", folder=tmp_path)
+    assert {json.loads(line)["id"] for line in listed.stdout.splitlines()} == CHECKS.keys()
+    whole = launch("check", "--explain", "gpu-count", folder=tmp_path).stdout
+    for word in ("nvidia-smi -L", "owner   hardware", "configs/checks/gpu.yaml:", "--despite gpu-count"):
+        assert word in whole
+    unknown = launch("check", "--only", "gpu-cuont", folder=tmp_path)
+    assert unknown.returncode == 2
+    assert "did you mean `gpu-count`?" in unknown.stderr
+
+
+def test_despite_takes_what_up_refuses_with_and_a_reason() -> None:
+    assert gate_of("gpu-count, xids", "a new board", None).meant == {"gpu-count", "xids"}
+    for words, why in (("gpu-count", " "), ("ecc-mode", "it is meant"), ("nothing", "it is meant")):
+        with pytest.raises(InputError):
+            gate_of(words, why, None)
+
+
+def test_up_ends_with_what_is_red_and_writes_down_what_is_meant() -> None:
+    told: list[Event] = []
+    findings = [red(CHECKS["gpu-count"]), red(CHECKS["xids"])]
+    with pytest.raises(LauncherError) as refused:
+        gate_of("xids", "meant", None).refuse(findings, told.append)
+    (problem,) = refused.value.problems
+    assert (problem.what, problem.where) == ("GPUs: 7, expected 8", "gpu03")
+    assert "--despite gpu-count -m WHY" in problem.do
+    assert told == []
+    gate_of("xids,gpu-count", "meant", None).refuse(findings, told.append)
+    assert [e.subject for e in told] == ["gpu-count", "xids"]
+
+
+@pytest.mark.parametrize(
+    ("expect", "right", "wrong"),
+    [
+        (Expectation(release_at_least="6.9"), "6.10.0-1-generic", "6.8.0"),
+        (Expectation(release_at_least="580"), "580.95.05", "no version"),
+        (Expectation(at_least="32"), "32.0", "n/a"),
+        (Expectation(at_most="0.05"), "0.0001", "0.31"),
+        (Expectation(lacks="^tmpfs$"), "xfs", "tmpfs"),
+        (Expectation(one_of=("a", "")), "", "b"),
+    ],
+)
+def test_an_expectation_of_one_value(expect: Expectation, right: str, wrong: str) -> None:
+    assert holds(right, expect)
+    assert not holds(wrong, expect)
