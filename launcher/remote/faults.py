@@ -9,6 +9,9 @@ from typing import Any
 
 from launcher.model.problem import Problem
 
+PROXY_COMMAND = "ProxyCommand"
+"""What `Place.through` is where no jump host, but a program of ssh_config's connects."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -19,7 +22,7 @@ class Place:
     address: str
     port: int
     through: str = ""
-    """The jump host, or `ProxyCommand`."""
+    """The jump host, or `PROXY_COMMAND`."""
     known_hosts: str = "~/.ssh/known_hosts"
     """The file that a host key belongs into."""
     key_name: str = ""
@@ -32,6 +35,8 @@ class Place:
     @property
     def ssh(self) -> str:
         """The command that tries the same by hand."""
+        if self.through == PROXY_COMMAND:  # ssh_config knows it by the host's name
+            return f"ssh {self.user}@{self.host}"
         return f"ssh {f'-J {self.through} ' if self.through else ''}-p {self.port} {self.user}@{self.address}"
 
 
@@ -109,7 +114,9 @@ def hung_up(place: Place) -> Problem:
     return Problem(
         f"{place.host} closes connections before they begin",
         str(place),
-        "sshd's MaxStartups is reached, or it refuses this address (hosts.deny, fail2ban)",
+        "the ProxyCommand in ssh_config ends before sshd answers"
+        if place.through == PROXY_COMMAND
+        else "sshd's MaxStartups is reached, or it refuses this address (hosts.deny, fail2ban)",
         f"`{place.ssh}`; on the host: `journalctl -u ssh -n 20`",
     )
 

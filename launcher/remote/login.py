@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import paramiko
-from paramiko.auth_strategy import AuthSource, AuthStrategy, SourceResult
+from paramiko.auth_strategy import AuthStrategy, InMemoryPrivateKey, SourceResult
 
 USUAL_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
+NO_FILE = "no such file"
 
 
 class Keys:
@@ -22,60 +23,48 @@ class Keys:
         """Relative paths start at `folder`."""
         self._folder = folder
         self._lock = threading.Lock()
-        self._read: dict[Path, paramiko.PKey | str] = {}
+        self._read: dict[str, paramiko.PKey | str] = {}
 
-    def path(self, text: str) -> Path:
-        """Where the file is that `text` names."""
-        return self._folder / Path(text).expanduser()
-
-    def read(self, text: str) -> paramiko.PKey | str:
-        """The key in the file that `text` names, or why it cannot be used."""
-        path = self.path(text)
+    def read(self, path: str) -> paramiko.PKey | str:
+        """The key in a file, or why it cannot be used."""
         with self._lock:
             if path not in self._read:
-                self._read[path] = read_key(path)
+                self._read[path] = read_key(self._folder / Path(path).expanduser())
             return self._read[path]
 
-    def strategy(self, ssh_config: Mapping[str, Any], fabric_config: Any, username: str) -> Login:
-        """How to log in; fabric calls this for each connection that it opens (`strategy_class`)."""
-        return Login(self, ssh_config, fabric_config.authentication.identities, username)
 
-
-class Key(AuthSource):
+class Key(InMemoryPrivateKey):
     """One key to try; its text names it for people."""
 
     def __init__(self, username: str, name: str, key: paramiko.PKey | str) -> None:
-        """A `key` that is text says why there is none."""
-        super().__init__(username)
-        self._name = name
-        self._key = key
+        """A `key` that is text says why it cannot be used."""
+        super().__init__(username, key)  # type: ignore[arg-type]  # text is never used to log in
+        self._text = f"{name} ({key})" if isinstance(key, str) else name
 
     def __str__(self) -> str:
-        return f"{self._name} ({self._key})" if isinstance(self._key, str) else self._name
+        return self._text
 
     def authenticate(self, transport: paramiko.Transport) -> list[str]:
         """Log in with it; SSHException if that cannot be done."""
-        if isinstance(self._key, str):
-            raise paramiko.SSHException(self._key)
-        still_wanted = transport.auth_publickey(self.username, self._key)
-        if still_wanted:  # a second factor; a key is all that there is
-            raise paramiko.AuthenticationException("another factor is wanted")
-        return still_wanted
+        if isinstance(self.pkey, str):
+            raise paramiko.SSHException(self.pkey)
+        if super().authenticate(transport):
+            raise paramiko.AuthenticationException("the host wants a second factor beside the key")
+        return []
 
 
 class Login(AuthStrategy):
-    """Tries the named files, then the ssh agent's keys, then the usual files.
+    """Tries the named files, then the ssh agent's keys; the usual files where none is named.
 
-    Its time is the `auth_timeout` that the transport has when it begins, for all keys together.
+    fabric makes one for each connection that it opens. Its time is the `auth_timeout` that the transport has
+    when it begins, for all keys together.
     """
 
-    def __init__(
-        self, keys: Keys, ssh_config: Mapping[str, Any], identities: list[str], username: str
-    ) -> None:
+    def __init__(self, keys: Keys, ssh_config: Mapping[str, Any], fabric_config: Any, username: str) -> None:
         super().__init__(ssh_config)  # type: ignore[arg-type]  # fabric gives what it looked up for the host
         self._keys = keys
         self._username = username
-        self._named = [*identities, *ssh_config.get("identityfile", [])]
+        self._named = [*fabric_config.authentication.identities, *ssh_config.get("identityfile", [])]
         self._only_named = ssh_config.get("identitiesonly") == "yes"
 
     def authenticate(self, transport: paramiko.Transport) -> list[SourceResult]:
@@ -86,24 +75,24 @@ class Login(AuthStrategy):
     def get_sources(self) -> Iterator[Key]:
         """The keys in order, until the host has refused enough of them and hangs up."""
         deadline = time.monotonic() + self._transport.auth_timeout
-        for key in self.keys():
+        for name, key in self.candidates():
             if not self._transport.is_active():
                 return
             self._transport.auth_timeout = max(0.1, deadline - time.monotonic())
-            yield key
+            yield Key(self._username, name, key)
 
-    def keys(self) -> Iterator[Key]:
-        """All keys in order; those of the agent are asked for when it is their turn."""
+    def candidates(self) -> Iterator[tuple[str, paramiko.PKey | str]]:
+        """All keys in order, or why one cannot be used; the agent is asked when it is its turn."""
         for path in self._named:
-            yield Key(self._username, path, self._keys.read(path))
+            yield path, self._keys.read(path)
         if self._only_named:
             return
         with contextlib.closing(paramiko.Agent()) as agent:
             for key in agent.get_keys():
-                yield Key(self._username, f"the ssh agent's {key.comment or key.fingerprint}", key)
+                yield f"the ssh agent's {key.comment or key.fingerprint}", key
         for path in () if self._named else USUAL_KEYS:
-            if self._keys.path(path).is_file():
-                yield Key(self._username, path, self._keys.read(path))
+            if (found := self._keys.read(path)) != NO_FILE:
+                yield path, found
 
 
 def read_key(path: Path) -> paramiko.PKey | str:
@@ -111,7 +100,7 @@ def read_key(path: Path) -> paramiko.PKey | str:
     try:
         return paramiko.PKey.from_path(path)
     except FileNotFoundError:
-        return "no such file"
+        return NO_FILE
     except paramiko.PasswordRequiredException:
         return "has a passphrase: `ssh-add` it"
     except (TypeError, ValueError, OSError, paramiko.SSHException) as problem:

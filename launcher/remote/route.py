@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import fabric
+from paramiko.ssh_exception import SSHException
 
 from launcher.model.inventory import Host, SshSettings
 from launcher.model.problem import InputError, Problem
-from launcher.remote.faults import Place
-from launcher.remote.login import Keys
+from launcher.remote.faults import PROXY_COMMAND, Place
+from launcher.remote.login import Keys, Login
 
 USUAL_KNOWN_HOSTS = {
     "userknownhostsfile": "~/.ssh/known_hosts",
@@ -42,12 +44,16 @@ class Routes:
         if path and not path.is_file():
             do = "correct `ssh.config` in the inventory"
             raise InputError(Problem(f"there is no ssh_config `{path}`", do=do))
-        login = {"strategy_class": Keys(folder).strategy}
+        self._path = str(path or "~/.ssh/config")
+        login = {"strategy_class": partial(Login, Keys(folder))}
         named = [settings.identity] if settings.identity else []
         hosts = {"user": "root", "port": settings.port, "authentication": {**login, "identities": named}}
         # lazy: settings for fabric itself, in its own files, are none of ours
         self._hosts = fabric.Config(overrides=hosts, runtime_ssh_path=str(path) if path else None, lazy=True)
-        self._hosts.load_ssh_config()
+        try:
+            self._hosts.load_ssh_config()
+        except SSHException as problem:
+            raise InputError(self._wrong("ssh_config cannot be read", problem)) from None
         self._jump_hosts = fabric.Config(
             overrides={"authentication": login}, ssh_config=self._hosts.base_ssh_config, lazy=True
         )
@@ -78,18 +84,26 @@ class Routes:
         return gateway
 
     def _connection(self, name: str, config: fabric.Config, user: str = "") -> fabric.Connection:
-        # No gateway yet: fabric takes several jump hosts in the opposite order to ssh, and connects to a jump
-        # host anew for each host behind it. A dict, or fabric would collect key files in its configuration.
+        # gateway=False: `_route` sets it, since fabric takes several jump hosts in the opposite order to ssh,
+        # and connects to a jump host anew for each host behind it. A dict of the connection's own: fabric
+        # would collect all hosts' key files in the configuration that they share.
         within_s = self._settings.connect_within_s
-        return fabric.Connection(
-            name,
-            user=user or None,
-            config=config,
-            gateway=False,
-            forward_agent=False,
-            connect_timeout=within_s,
-            connect_kwargs={"channel_timeout": within_s},
-        )
+        try:
+            return fabric.Connection(
+                name,
+                user=user or None,
+                config=config,
+                gateway=False,
+                forward_agent=False,
+                connect_timeout=within_s,
+                connect_kwargs={"channel_timeout": within_s},
+            )
+        except (ValueError, SSHException) as problem:  # such as a port that is no number
+            raise InputError(self._wrong(f"`{name}` cannot be looked up in ssh_config", problem)) from None
+
+    def _wrong(self, what: str, problem: Exception) -> Problem:
+        do = f"correct it until `ssh -G -F {self._path} HOST` shows what you mean"
+        return Problem(what, self._path, str(problem), do)
 
     def _route(self, connection: fabric.Connection, gateway: Route | None) -> Route:
         wants, settings = connection.ssh_config, self._settings
@@ -99,7 +113,7 @@ class Routes:
             known_hosts += wants.get(option, usual).split()
         name = connection.original_host
         names = key_names(wants.get("hostkeyalias", ""), (connection.host, name), connection.port)
-        through = gateway.place.host if gateway else "ProxyCommand" if connection.gateway else ""
+        through = gateway.place.host if gateway else PROXY_COMMAND if connection.gateway else ""
         place = Place(
             host=name,
             user=connection.user,

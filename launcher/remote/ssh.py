@@ -62,8 +62,10 @@ class CountedSocket:
 class Wire:
     """A connection and the one command on it that we talk to: a `Stream`."""
 
-    def __init__(self, transport: paramiko.Transport) -> None:
-        self.transport = transport
+    def __init__(self, route: Route) -> None:
+        """`route`: one whose connection is open."""
+        self._connection = route.connection
+        self._transport: paramiko.Transport = route.connection.transport
         self._channel: paramiko.Channel | None = None
 
     def start(self, command: str, *, within_s: float) -> None:
@@ -72,7 +74,7 @@ class Wire:
 
     def _run(self, command: str, within_s: float) -> paramiko.Channel:
         try:
-            channel = self.transport.open_session(timeout=within_s)
+            channel = self._transport.open_session(timeout=within_s)
             channel.exec_command(command)
         except (paramiko.SSHException, EOFError) as problem:
             raise ConnectionError(str(problem)) from None
@@ -104,12 +106,12 @@ class Wire:
     @property
     def traffic(self) -> tuple[int, int]:
         """Bytes sent and received, SSH included."""
-        counted: Any = self.transport.sock
+        counted: Any = self._transport.sock
         return counted.sent, counted.received
 
     def alive(self) -> bool:
         """The connection itself still stands."""
-        return self.transport.is_active()
+        return bool(self._connection.is_connected)
 
     def ending(self, within_s: float) -> tuple[int | None, str]:
         """Exit status of the started command (None: killed, or not told in time), and its stderr."""
@@ -125,15 +127,15 @@ class Wire:
 
     def close(self) -> None:
         """Hang up."""
-        self.transport.close()
+        self._connection.close()
 
 
 @dataclass
 class Jump:
-    """A jump host: its connection, or why there is none."""
+    """A jump host, and why there is no connection to it."""
 
+    route: Route
     lock: threading.Lock = field(default_factory=threading.Lock)
-    wire: Wire | None = None
     failed: Problem | None = None
     failed_at: float = 0.0
 
@@ -199,7 +201,7 @@ class Attempt(paramiko.MissingHostKeyPolicy):
             return LauncherError(faults.no_address(place))
         if isinstance(problem, TimeoutError | paramiko.SSHException):
             return LauncherError(faults.connect_late(place, self._within_s))
-        if isinstance(problem, FileNotFoundError | PermissionError):
+        if isinstance(problem, FileNotFoundError | PermissionError | ValueError):
             return LauncherError(faults.no_proxy_command(place, str(problem)))
         at_addresses = problem.errors.values() if isinstance(problem, NoValidConnectionsError) else ()
         refused = any(isinstance(each, ConnectionRefusedError) for each in at_addresses)
@@ -239,15 +241,15 @@ class Ssh:
         if route.gateway:
             self._connect_jump(route.gateway, route.place)
         with self._behind_jump if route.gateway else contextlib.nullcontext():
-            return Wire(self._open(route))
+            self._open(route)
+        return Wire(route)
 
     def close(self) -> None:
         """Hang up on the jump hosts."""
         for jump in self._jumps.values():
-            if jump.wire:
-                jump.wire.close()
+            jump.route.connection.close()
 
-    def _open(self, route: Route) -> paramiko.Transport:
+    def _open(self, route: Route) -> None:
         known = [key for name in route.key_names for key in self._known_keys(route, name)]
         attempt = Attempt(route.place, known, self._within_s)
         connection = route.connection
@@ -257,27 +259,29 @@ class Ssh:
             connection.open()
         except BaseException as problem:
             connection.client.close()  # fabric leaves the socket of an attempt that failed open
-            if isinstance(problem, paramiko.SSHException | OSError | EOFError):
-                raise attempt.failed(problem) from None
-            raise
-        transport: paramiko.Transport = connection.transport
-        return transport
+            if not isinstance(problem, paramiko.SSHException | OSError | EOFError | ValueError):
+                raise
+            if route.gateway and not connection.gateway.is_connected:  # it broke since it was connected
+                lost = faults.connection_lost(route.gateway.place)
+                raise LauncherError(on_the_way(lost, route.place)) from None
+            raise attempt.failed(problem) from None
 
     def _connect_jump(self, gateway: Route, place: Place) -> None:
         """One connection to a jump host; if it cannot be had, all that wait for it are told at once."""
         with self._lock:
-            jump = self._jumps.setdefault(gateway.place, Jump())
+            jump = self._jumps.setdefault(gateway.place, Jump(gateway))
         with jump.lock:
-            if jump.wire and jump.wire.alive():
+            if gateway.connection.is_connected:
                 return
             if jump.failed is None or time.monotonic() > jump.failed_at + self._within_s:
                 try:
-                    jump.wire, jump.failed = self.connect(gateway), None
+                    self.connect(gateway)
+                    jump.failed = None
                     return
                 except LauncherError as failed:
                     jump.failed, jump.failed_at = failed.problems[0], time.monotonic()
             problem = jump.failed
-        raise LauncherError(replace(problem, where=f"{problem.where}, on the way to {place.host}"))
+        raise LauncherError(on_the_way(problem, place))
 
     def _known_keys(self, route: Route, name: str) -> Iterator[paramiko.PKey]:
         for text in route.known_hosts:
@@ -287,6 +291,11 @@ class Ssh:
                     self._known[path] = paramiko.HostKeys(str(path) if path.is_file() else None)
                 found = self._known[path].lookup(name)
             yield from (found or {}).values()
+
+
+def on_the_way(problem: Problem, place: Place) -> Problem:
+    """A jump host's problem, told of a host behind it."""
+    return replace(problem, where=f"{problem.where}, on the way to {place.host}")
 
 
 def choose_algorithms(options: paramiko.transport.SecurityOptions, known: set[str]) -> None:

@@ -24,7 +24,7 @@ def keys_tried(found: Route) -> list[str]:
     login = connection.authentication.strategy_class(
         ssh_config=connection.ssh_config, fabric_config=connection.config, username=connection.user
     )
-    return [str(key) for key in login.keys()]
+    return [f"{name} ({why})" for name, why in login.candidates()]
 
 
 @pytest.fixture(autouse=True)
@@ -144,3 +144,20 @@ def test_what_ssh_config_says_to_ssh_alone_is_passed_over(tmp_path: Path) -> Non
 def test_an_ssh_config_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no ssh_config"):
         Routes(SshSettings(config="none"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("config", "what", "why"),
+    [
+        ("Match nonsense\n", "ssh_config cannot be read", "nonsense"),
+        ("Host gpu01\n Port ssh\n", "`gpu01` cannot be looked up in ssh_config", "'ssh'"),
+        ("Host gpu01\n ProxyJump hop:ssh\n", "`hop:ssh` cannot be looked up in ssh_config", "'ssh'"),
+    ],
+)
+def test_an_ssh_config_that_is_wrong(tmp_path: Path, config: str, what: str, why: str) -> None:
+    with pytest.raises(InputError) as wrong:
+        route(tmp_path, config)
+    problem = wrong.value.problems[0]
+    assert (problem.what, problem.where) == (what, str(tmp_path / "config"))
+    assert why in problem.why
+    assert f"ssh -G -F {tmp_path / 'config'}" in problem.do
