@@ -101,6 +101,13 @@ def no_proxy_command(place: Place, why: str) -> Problem:
 
 def frozen(place: Place, within_s: float) -> Problem:
     """TCP connects, and no banner comes."""
+    if place.through == PROXY_COMMAND:
+        return Problem(
+            f"the ProxyCommand for {place.host} brings no answer within {within_s:g} s",
+            str(place),
+            "the program runs, and no sshd speaks at its other end",
+            f"`{place.ssh} -v`; a slow network: raise `ssh.connect_within_s`",
+        )
     return Problem(
         f"{place.host} accepts connections and then says nothing for {within_s:g} s",
         str(place),
@@ -114,7 +121,7 @@ def hung_up(place: Place) -> Problem:
     return Problem(
         f"{place.host} closes connections before they begin",
         str(place),
-        "the ProxyCommand in ssh_config ends before sshd answers"
+        "the ProxyCommand in ssh_config ends before sshd answers, or sshd refuses this address"
         if place.through == PROXY_COMMAND
         else "sshd's MaxStartups is reached, or it refuses this address (hosts.deny, fail2ban)",
         f"`{place.ssh}`; on the host: `journalctl -u ssh -n 20`",
