@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
+import select
 import socket
 import threading
 import time
@@ -57,6 +59,21 @@ class CountedSocket:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
+
+
+class ProgramSocket(CountedSocket):
+    """The same for the program of a ProxyCommand; paramiko does not notice its end, and reads on and on."""
+
+    def recv(self, size: int) -> bytes:
+        """Some bytes; none at all when the program has ended; TimeoutError."""
+        output, within_s = self._inner.process.stdout.fileno(), self._inner.timeout
+        ready = select.poll()
+        ready.register(output, select.POLLIN)
+        if not ready.poll(None if within_s is None else within_s * 1000):
+            raise TimeoutError
+        data = os.read(output, size)
+        self.received += len(data)
+        return data
 
 
 class Wire:
@@ -172,7 +189,9 @@ class Attempt(paramiko.MissingHostKeyPolicy):
             # without, it would wait a quarter of an hour to send to a host that is gone
             if hasattr(socket, "TCP_USER_TIMEOUT"):
                 connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(UNHEARD_S * 1000))
-        counted: Any = CountedSocket(connected)
+        counted: Any = (ProgramSocket if isinstance(connected, paramiko.ProxyCommand) else CountedSocket)(
+            connected
+        )
         self._transport = transport = paramiko.Transport(counted, **options)
         choose_algorithms(transport.get_security_options(), {k.get_name() for k in self._known})
         transport.banner_timeout = transport.handshake_timeout = self._left_s()
