@@ -26,7 +26,7 @@ class SshSettings:
     """sshd's port, unless ssh_config says another."""
     config: str = ""
     """An ssh_config file; relative to the inventory. Empty: ~/.ssh/config. Read are HostName, User, Port,
-    IdentityFile, IdentitiesOnly, ProxyJump, ProxyCommand, HostKeyAlias and the known_hosts files."""
+    IdentityFile, IdentitiesOnly, ProxyJump, ProxyCommand, HostKeyAlias, the known_hosts files; no Include."""
     known_hosts: str = ""
     """A known_hosts file read beside ssh_config's; relative to the inventory."""
     identity: str = ""

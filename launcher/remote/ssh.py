@@ -189,9 +189,8 @@ class Attempt(paramiko.MissingHostKeyPolicy):
             # without, it would wait a quarter of an hour to send to a host that is gone
             if hasattr(socket, "TCP_USER_TIMEOUT"):
                 connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(UNHEARD_S * 1000))
-        counted: Any = (ProgramSocket if isinstance(connected, paramiko.ProxyCommand) else CountedSocket)(
-            connected
-        )
+        kind = ProgramSocket if isinstance(connected, paramiko.ProxyCommand) else CountedSocket
+        counted: Any = kind(connected)
         self._transport = transport = paramiko.Transport(counted, **options)
         choose_algorithms(transport.get_security_options(), {k.get_name() for k in self._known})
         transport.banner_timeout = transport.handshake_timeout = self._left_s()
@@ -214,14 +213,14 @@ class Attempt(paramiko.MissingHostKeyPolicy):
             return LauncherError(faults.login_refused(place, [str(tried.source) for tried in problem.result]))
         if self._transport:
             return self._no_session(self._transport, problem)
+        if place.through == faults.PROXY_COMMAND:
+            return LauncherError(faults.no_proxy_command(place, str(problem)))
         if isinstance(problem, paramiko.ChannelException):
             return LauncherError(faults.jump_refused(place))
-        if isinstance(problem, socket.gaierror):
+        if isinstance(problem, socket.gaierror | UnicodeError):  # the latter for a name such as `a..b`
             return LauncherError(faults.no_address(place))
         if isinstance(problem, TimeoutError | paramiko.SSHException):
             return LauncherError(faults.connect_late(place, self._within_s))
-        if isinstance(problem, FileNotFoundError | PermissionError | ValueError):
-            return LauncherError(faults.no_proxy_command(place, str(problem)))
         at_addresses = problem.errors.values() if isinstance(problem, NoValidConnectionsError) else ()
         refused = any(isinstance(each, ConnectionRefusedError) for each in at_addresses)
         return LauncherError(faults.refused(place) if refused else faults.no_route(place))

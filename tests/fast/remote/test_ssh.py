@@ -36,6 +36,8 @@ def failed(place: Place, problem: Exception) -> Problem:
     ("place", "raised", "what"),
     [
         (PLACE, socket.gaierror(), "`10.0.0.11` is no address that this machine can resolve"),
+        (PLACE, UnicodeError("label empty"), "`10.0.0.11` is no address that this machine can resolve"),
+        (PLACE, PermissionError(1, "Operation not permitted"), "no route to gpu01"),
         (PLACE, TimeoutError(), "gpu01 does not answer on port 22 within 15 s"),
         (
             PLACE,
