@@ -42,7 +42,7 @@ MAY_IMPORT = {
 # dependency -> path prefixes, below launcher/, that may import it
 DOORS = {
     "fabric": ("remote/route.py",),
-    "paramiko": ("remote/ssh.py",),
+    "paramiko": ("remote/ssh.py", "remote/login.py", "remote/route.py"),
     "yaml": ("load/document.py",),
     "pydantic": ("load/schema.py",),
     "jinja2": ("resolve/templates.py",),
