@@ -98,7 +98,8 @@ class Work:
 
         `code`, and what it is `because` of: how it ends where nothing went wrong.
         """
-        wrong = (*failed, *(f.problem for f in findings if f.problem))
+        found = (f.problem for f in findings if f.problem)
+        wrong = (*failed, *(problem for problem in found if problem not in failed))
         self.findings = tuple(findings)
         self.problems = (*wrong, *because)
         self.code = Exit.HOSTS_FAILED if wrong else code

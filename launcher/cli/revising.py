@@ -116,7 +116,7 @@ def rollback(
     with changing(wanted, view, flow="rollback", why=why, yes=yes, checks=checks) as work:
         work.fleet.lock(wanted.wish.inventory.hosts)
         goal, entry, returns = _goal_back(work.fleet, wanted, to, work.keeper(wanted), options)
-        result = up(work.fleet, goal, work, work.run(), returns=returns)
+        result = up(work.fleet, goal, work, work.run(), go_back_on_failure=returns)
         work.ended(result.findings, result.failed)
     if own != entry.revision:
         view.say(f"{wanted.wish.inventory.path} still says {own}, and the next `up` goes there again:")

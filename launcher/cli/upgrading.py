@@ -136,7 +136,7 @@ def _move(
         if held:
             result = gated_upgrade(work.fleet, goal, held(work), work, run)
         else:
-            result = up(work.fleet, goal, work, run, returns=True)
+            result = up(work.fleet, goal, work, run, go_back_on_failure=True)
         work.ended(result.findings, result.failed, code=EXITS[result.verdict], because=result.worse)
         stays = work.agreed and work.code in (Exit.DONE, Exit.CANNOT_TELL)
         if stays:

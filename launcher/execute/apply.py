@@ -17,7 +17,7 @@ from launcher.execute.progress import AwaitReady, Progress, Traffic, Untouched
 from launcher.execute.surprise import remaining, same, surprises, unkept
 from launcher.model.deployment import Instance
 from launcher.model.plan import Action, Change, Plan
-from launcher.model.problem import LauncherError, PlanRefusedError, Problem
+from launcher.model.problem import PlanRefusedError
 from launcher.model.role import STAGES, Stage
 from launcher.model.rollout import Move
 from launcher.model.run import Event, Listener
@@ -39,7 +39,7 @@ def apply(
     `traffic` keeps requests from the instances that a move drains.
 
     Raises PlanRefusedError when a host turns out to need what the plan does not show. `interrupted` is asked
-    before each request: no new one is sent once it says yes.
+    before each command to a host: no new one is sent once it says yes.
     """
     progress = Progress(fleet, wanted, plan, listener, await_ready, interrupted, traffic or Untouched())
     for host, problem in plan.unreached.items():
@@ -50,7 +50,8 @@ def apply(
         if not progress.may_begin(move):
             continue
         progress.begin(number)
-        if not _carry_out(progress, move, first=number == 0) or progress.spoilt(move):
+        made = not progress.blocked(move) and _make_move(progress, move, first=number == 0)
+        if not made or progress.spoilt(move):
             progress.fail(move)
     if not interrupted() and not progress.failed:
         progress.lose_hosts(progress.traffic.drain(None))
@@ -59,8 +60,9 @@ def apply(
     return progress.outcome()
 
 
-def _carry_out(progress: Progress, move: Move, *, first: bool) -> bool:
-    """Drain, stop, change, boot, start, wait until ready, ask. Is all of it well? Problems are noted."""
+def _make_move(progress: Progress, move: Move, *, first: bool) -> bool:
+    """Drain, stop, change, boot, start, wait until ready, ask. False where it could not go on. What is lost
+    on the way is noted in `progress`."""
     if "router" in move.stages:
         _await_started(progress)
         if problems := progress.below_minimum():
@@ -79,15 +81,17 @@ def _carry_out(progress: Progress, move: Move, *, first: bool) -> bool:
         if any(c.host in move.hosts for c in planned):
             fresh = first and stage == move.stages[0] and not (move.stops or move.drained)
             needed = planned if fresh else _needed(progress, move, stage)
-            _make(progress, move, stage, progress.left(c for c in needed if c.host in move.hosts))
+            _make_stage(progress, move, stage, progress.left(c for c in needed if c.host in move.hosts))
     if progress.interrupted() or any(name in progress.lost_instances for name in move.instances):
         return True
-    return not move.canary or progress.traffic.check(move)
+    if move.canary and (problem := progress.traffic.check(move)):
+        progress.lose_all(move.instances, problem)
+    return True
 
 
-def _make(progress: Progress, move: Move, stage: Stage, changes: tuple[Change, ...]) -> None:
+def _make_stage(progress: Progress, move: Move, stage: Stage, changes: tuple[Change, ...]) -> None:
     """One stage's changes on the hosts of a move."""
-    mine = [c for c in changes if progress.belongs(c, move)]
+    mine = [c for c in changes if move.makes(c.host, c.stage, c.instance)]
     if not mine:
         return
     progress.listener(Event("stage-started", stage, subject=stage))
@@ -96,8 +100,8 @@ def _make(progress: Progress, move: Move, stage: Stage, changes: tuple[Change, .
     leaving = [c for c in steps if stage == "router" and c.step.startswith(ORPHAN)]
     rest = [c for c in steps if c not in boots and c not in leaving]
     progress.done.extend(round_of(progress, by_host(rest)))
-    if leaving and not progress.lost_hosts.keys() & {c.host for c in steps}:
-        # what routers have forgotten by now; where one could not be changed, it may still be asked
+    if leaving and not progress.lost_hosts.keys() & ({c.host for c in steps} | progress.routing_hosts):
+        # engines go once no router sends them requests any more; one that could not be changed still may
         progress.done.extend(round_of(progress, by_host(leaving)))
     boot(progress, progress.left(boots))
     _start(progress, move, progress.left(c for c in mine if c.instance))
@@ -155,17 +159,10 @@ def _await_ready(progress: Progress, instances: Sequence[Instance]) -> None:
     if not instances:
         return
     with ThreadPoolExecutor(max_workers=len(instances)) as pool:
-        verdicts = list(pool.map(lambda i: _verdict(progress, i), instances))
+        verdicts = list(pool.map(progress.await_ready, instances))
     for instance, problem in zip(instances, verdicts, strict=True):
         if problem:
             progress.lose_instance(instance.name, problem)
-
-
-def _verdict(progress: Progress, instance: Instance) -> Problem | None:
-    try:
-        return progress.await_ready(instance)
-    except LauncherError as error:
-        return error.problems[0]
 
 
 def _needed(progress: Progress, move: Move, stage: Stage) -> tuple[Change, ...]:
@@ -188,7 +185,9 @@ def _needed(progress: Progress, move: Move, stage: Stage) -> tuple[Change, ...]:
     keys = {same(c) for c in needed}
     needed = (*needed, *(c for c in again if same(c) not in keys))
     keys = {same(c) for c in (*needed, *progress.done)}
-    mine = (c for c in progress.plan.stage(stage) if c.host in hosts and progress.belongs(c, move))
+    mine = (
+        c for c in progress.plan.stage(stage) if c.host in hosts and move.makes(c.host, c.stage, c.instance)
+    )
     progress.done.extend(c for c in progress.left(mine) if same(c) not in keys)
     return needed
 

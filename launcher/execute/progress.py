@@ -28,8 +28,8 @@ class Traffic(Protocol):
         """Have routers send nothing to what the move drains, and requests to all else again; then wait until
         what was drained is idle. None: the rollout is over. Host → why that could not be done there."""
 
-    def check(self, move: Move) -> bool:
-        """Do the move's instances answer, beside their partners?"""
+    def check(self, move: Move) -> Problem | None:
+        """Ask the move's instances, with each other and with their partners; the first problem."""
 
 
 class Untouched:
@@ -39,9 +39,9 @@ class Untouched:
         """Nobody is told."""
         return {}
 
-    def check(self, move: Move) -> bool:
+    def check(self, move: Move) -> Problem | None:
         """Nobody is asked."""
-        return True
+        return None
 
 
 @dataclass(slots=True)
@@ -57,8 +57,6 @@ class Progress:
     traffic: Traffic = field(default_factory=Untouched)
     begun: int = -1
     """The number of the last move that was begun."""
-    known: int = 0
-    """Problems that were known before it."""
     failed: list[Move] = field(default_factory=list)
     done: list[Change] = field(default_factory=list)
     lost_hosts: dict[str, Problem] = field(default_factory=dict)
@@ -73,6 +71,11 @@ class Progress:
         return self.wanted.deployment.instances if self.wanted.deployment else ()
 
     @property
+    def routing_hosts(self) -> frozenset[str]:
+        """The hosts that route."""
+        return self.wanted.deployment.routing_hosts if self.wanted.deployment else frozenset()
+
+    @property
     def committed(self) -> bool:
         """A move was begun since which users reach what is new."""
         return any(move.commits for move in self.plan.rollout.moves[: self.begun + 1])
@@ -80,23 +83,30 @@ class Progress:
     def begin(self, number: int) -> None:
         """This move is next."""
         move = self.plan.rollout.moves[number]
-        self.begun, self.known = number, len(self.problems)
+        self.begun = number
         self.listener(Event("move-started", ", ".join(move.instances or move.hosts), data={"number": number}))
 
     def may_begin(self, move: Move) -> bool:
-        """After a failure nothing that serves is restarted, and moves that build on each other end."""
+        """After a failure nothing that serves is restarted, moves that build on each other end, and routers
+        go on leaving out what was drained and does not serve."""
         if not self.failed:
             return True
-        return self.plan.rollout.independent and not self._restarts(move)
+        drained = any(failed.drained for failed in self.failed)
+        settled = not (drained and "router" in move.stages)
+        return self.plan.rollout.independent and settled and not self._restarts(move)
+
+    def blocked(self, move: Move) -> bool:
+        """Would it drain and restart an instance that is lost already? That one goes on as it is."""
+        return self._restarts(move) and any(name in self.lost_instances for name in move.instances)
 
     def _restarts(self, move: Move) -> bool:
         restarting = {c.instance for c in self.plan.changes if c.action is Action.RESTART}
         return bool(restarting & set(move.instances))
 
     def spoilt(self, move: Move) -> bool:
-        """Did it go wrong? Where moves do not build on each other, only for its own instances."""
+        """Is one of its instances lost, or, where moves build on each other, one of its hosts?"""
         lost = any(name in self.lost_instances for name in move.instances)
-        return lost or (not self.plan.rollout.independent and len(self.problems) > self.known)
+        return lost or (not self.plan.rollout.independent and any(h in self.lost_hosts for h in move.hosts))
 
     def fail(self, move: Move) -> None:
         """Instances that serve and would have moved later go on as they are."""
@@ -106,20 +116,18 @@ class Progress:
         lost = next((name for name in move.instances if name in self.lost_instances), "")
         why = f"{lost}, which moved before it, is not ready" if lost else "an earlier move failed"
         moves = self.plan.rollout.moves
+        here = [name for name in move.instances if name not in self.lost_instances and self.blocked(move)]
         later = [name for m in moves[self.begun + 1 :] if self._restarts(m) for name in m.instances]
-        for name in later:
+        do = self.next_command
+        for name in (*here, *later):
             self.problems.append(
                 Problem(
                     what=f"{name} is not restarted and runs what it ran before",
                     where=name,
                     why=why,
-                    do=self.next_command,
+                    do=do,
                 )
             )
-
-    def belongs(self, change: Change, move: Move) -> bool:
-        """Is the change of a host itself, or of an instance that moves?"""
-        return not change.instance or change.instance in move.instances
 
     def lose_hosts(self, problems: Mapping[str, Problem]) -> None:
         """Lose each of these hosts."""
@@ -137,15 +145,22 @@ class Progress:
         for name in broken_instances(self.wanted, [host]):
             if unreached or any(c.instance == name for c in self.plan.changes):
                 why = f"each rank waits for all others, and {host} is out: {problem.what}"
-                self.lose_instance(
-                    name, Problem(f"{name} is not started", where=host, why=why, do=problem.do)
-                )
+                again = any(c.instance == name and c.action is Action.RESTART for c in self.plan.changes)
+                what = f"{name} is not {'restarted' if again else 'started'}"
+                self.lose_instance(name, Problem(what, where=host, why=why, do=problem.do))
 
     def lose_instance(self, name: str, problem: Problem) -> None:
         """It counts as not serving."""
         if name not in self.lost_instances:
             self.lost_instances[name] = problem
             self.problems.append(problem)
+            self.listener(Event("instance-failed", problem.what, subject=name))
+
+    def lose_all(self, names: Iterable[str], problem: Problem) -> None:
+        """These instances count as not serving, all because of one problem."""
+        self.problems.append(problem)
+        for name in names:
+            self.lost_instances.setdefault(name, problem)
             self.listener(Event("instance-failed", problem.what, subject=name))
 
     def left(self, changes: Iterable[Change]) -> tuple[Change, ...]:
@@ -176,7 +191,7 @@ class Progress:
     def next_command(self) -> str:
         """Re-running is resuming; after success one looks."""
         look = "status" if self.wanted.deployment else "check"
-        verb = "up" if self.problems or self.interrupted() else look
+        verb = "up" if self.problems or self.failed or self.interrupted() else look
         return f"dsv32-launch {verb} {self.wanted.wish.inventory.path}"
 
     def outcome(self) -> Outcome:

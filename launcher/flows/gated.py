@@ -10,7 +10,7 @@ from launcher.execute.hands import Hands
 from launcher.flows.against import Gated
 from launcher.flows.load_gate import LoadGate
 from launcher.flows.revisions import Note, recall, remembered
-from launcher.flows.up import Desk, Result, approved, backwards, carry_out, committed, go_back
+from launcher.flows.up import Desk, Result, approved, backwards, carry_out, go_back, may_go_back
 from launcher.model.finding import Finding, Severity
 from launcher.model.measurement import Measurement
 from launcher.model.problem import Exit, LauncherError, Problem
@@ -47,8 +47,8 @@ def gated_upgrade(fleet: Hands, goal: Goal, gate: LoadGate, desk: Desk, run: Run
         return Result(proposal.plan, None)
     with remembered(fleet, proposal.wanted, proposal.plan, run) as note:
         result = carry_out(fleet, proposal, run)
-        if result.problems and not (run.interrupted() or committed(result)):
-            back = go_back(fleet, proposal, result.problems[0], run)
+        if broken := may_go_back(result, run):
+            back = go_back(fleet, proposal, broken, run)
             return replace(result, findings=(*result.findings, *back))
         if result.exit_code is Exit.DONE and not run.interrupted():
             result = _judged(fleet, proposal, result, gate, baseline, note, run)

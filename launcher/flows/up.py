@@ -60,8 +60,9 @@ class Result:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Everything that went wrong, in the order in which it was found."""
-        return (*self.failed, *(f.problem for f in self.findings if f.problem))
+        """Everything that went wrong: what was not done, then what was found."""
+        found = (f.problem for f in self.findings if f.problem)
+        return (*self.failed, *(problem for problem in found if problem not in self.failed))
 
     @property
     def exit_code(self) -> Exit:
@@ -71,10 +72,12 @@ class Result:
         return Exit.HOSTS_FAILED if self.problems else Exit.DONE
 
 
-def up(fleet: Hands, goal: Goal, desk: Desk, run: Run, *, returns: bool = False) -> Result:
-    """Bring the fleet to the goal. PlanRefusedError, with nothing touched, where the plan is refused.
+def up(fleet: Hands, goal: Goal, desk: Desk, run: Run, *, go_back_on_failure: bool = False) -> Result:
+    """Bring the fleet to the goal. PlanRefusedError where the plan is refused, with nothing touched, and
+    where hosts turn out to need what it does not show.
 
-    `returns`: what fails before users reach anything new goes back to `goal.before`.
+    `go_back_on_failure`: what fails goes back to `goal.before`; by halves, only until users are sent to the
+    half that has moved.
     """
     fleet.lock(goal.hosts)
     proposal = propose(fleet, goal)
@@ -83,8 +86,8 @@ def up(fleet: Hands, goal: Goal, desk: Desk, run: Run, *, returns: bool = False)
     whole = not (goal.left_out or proposal.plan.rollout.waiting)
     with remembered(fleet, proposal.wanted, proposal.plan, run, whole=whole) as note:
         result = carry_out(fleet, proposal, run)
-        if returns and result.problems and not (run.interrupted() or committed(result)):
-            back = go_back(fleet, proposal, result.problems[0], run)
+        if go_back_on_failure and (broken := may_go_back(result, run)):
+            back = go_back(fleet, proposal, broken, run)
             result = replace(result, findings=(*result.findings, *back))
         if result.exit_code is Exit.DONE:
             note.result = "good" if whole else "part"
@@ -123,7 +126,8 @@ def carry_out(fleet: Hands, proposal: Proposal, run: Run) -> Result:
 
 
 def go_back(fleet: Hands, proposal: Proposal, problem: Problem, run: Run) -> tuple[Finding, ...]:
-    """What ran before, by a rollout in the other direction: it takes up what this one has begun."""
+    """What ran before, by a rollout in the other direction: it takes up what this one has begun. What would
+    refuse to begin it does not: users are better off with what could be brought back."""
     findings = [_warned(f"goes back: {problem.what}", run)]
     done = False
     try:
@@ -147,22 +151,28 @@ def _warned(text: str, run: Run) -> Finding:
     return told(Finding(Severity.WARNING, "rollout", text), run)
 
 
-def committed(result: Result) -> bool:
-    """Do users reach what is new, so that nothing goes back any more?"""
-    return bool(result.outcome and result.outcome.committed)
+def may_go_back(result: Result, run: Run) -> Problem | None:
+    """The problem for which all of it goes back; None where nothing is broken, users reach what is new, or
+    the run was interrupted."""
+    committed = result.outcome and result.outcome.committed
+    broken = [p for p in result.problems if p not in result.plan.rollout.waiting]
+    return broken[0] if broken and not (committed or run.interrupted()) else None
 
 
 def ready(fleet: Hands, wanted: Wanted, instance: Instance, run: Run) -> Problem | None:
     """Wait until an instance is ready; what keeps it from that."""
-    return await_ready(
-        fleet,
-        wanted,
-        instance,
-        run.listener,
-        save_log=run.save_log,
-        interrupted=run.interrupted,
-        clock=run.clock,
-    )
+    try:
+        return await_ready(
+            fleet,
+            wanted,
+            instance,
+            run.listener,
+            save_log=run.save_log,
+            interrupted=run.interrupted,
+            clock=run.clock,
+        )
+    except LauncherError as error:
+        return error.problems[0]
 
 
 def verify(fleet: Hands, proposal: Proposal, outcome: Outcome, run: Run) -> tuple[Finding, ...]:
@@ -172,8 +182,8 @@ def verify(fleet: Hands, proposal: Proposal, outcome: Outcome, run: Run) -> tupl
         return ()
     left_out |= {problem.where for problem in proposal.plan.rollout.waiting}
     mine = [i for i in wanted.deployment.instances if not left_out & set(i.hosts)]
-    started = [i for i in mine if outcome.instances.get(i.name) is None]
-    findings = readiness(fleet, wanted, started, run)
+    expected = [i for i in mine if outcome.instances.get(i.name) is None]
+    findings = readiness(fleet, wanted, expected, run)
     serving = frozenset(f.subject for f in findings if f.problem is None)
     reached = serving - {d.instance for d in wanted.deployment.drained}
     if run.interrupted() or left_out or not all_sides(wanted.deployment, reached):
@@ -186,7 +196,7 @@ def verify(fleet: Hands, proposal: Proposal, outcome: Outcome, run: Run) -> tupl
         return (*findings, *routers)
     pairs = canary(fleet, wanted, run.listener, serving=reached, nonce=run.id, clock=run.clock)
     if any(f.problem for f in pairs):  # an engine that died of its first request says more than the router
-        findings = readiness(fleet, wanted, started, run)
+        findings = readiness(fleet, wanted, expected, run)
         serving = frozenset(f.subject for f in findings if f.problem is None)
     run.listener(Event("verified", f"{len(serving)} instances ready", data={"serving": sorted(serving)}))
     return (*findings, *routers, *pairs)

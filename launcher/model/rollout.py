@@ -10,8 +10,9 @@ from launcher.model.role import Stage
 
 Strategy: TypeAlias = Literal["rolling", "halves", "host-by-host", "restart"]
 """rolling: hosts first, then one instance of each pool after the other, then routers. halves: one half of
-each pool moves while the other half serves, then users are sent to it. host-by-host: each instance stops
-while its hosts change and boot. restart: instances start again, and nothing else changes."""
+each pool moves while the other half serves; users are then sent to the half that has moved, and the other one
+follows. host-by-host: each instance stops while its hosts change and boot. restart: instances start again,
+and nothing else changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Move:
     """Instances that start, restart or stop here, each as a whole."""
     drained: tuple[str, ...] = ()
     """Instances that routers send no request to during this move. Before the first change each of them ends
-    the requests that it has; after the last move all get requests again."""
+    the requests that it has. After the last move all get requests again, unless a move has failed."""
     serving: tuple[str, ...] = ()
     """Instances that take the requests of the drained ones meanwhile."""
     outage: tuple[str, ...] = ()
@@ -36,11 +37,15 @@ class Move:
     boots: tuple[str, ...] = ()
     """Hosts that boot."""
     canary: bool = False
-    """Each instance answers a request before users reach it."""
+    """Each instance is asked for an answer once it is ready; before users reach it, where it is drained."""
     partners: tuple[str, ...] = ()
-    """The instances that the canary pairs them with, beside each other."""
+    """Instances of other moves that the canary pairs these with, too."""
     commits: bool = False
     """Users reach what is new from here on: what fails no longer goes back."""
+
+    def makes(self, host: str, stage: Stage, instance: str) -> bool:
+        """Is a change of this host and stage made here? `instance`: empty for a change of the host itself."""
+        return host in self.hosts and stage in self.stages and (not instance or instance in self.instances)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,8 @@ class Proposal:
 
 
 def propose(fleet: Hands, goal: Goal) -> Proposal:
-    """Ask every host all its questions once, compare, and put the changes in order."""
+    """Ask every host all its questions, compare, and put the changes in order. Hosts are asked once, or twice
+    where something is drained."""
     here = limited(goal.wanted, goal.hosts)
     serves = goal.before if goal.before and goal.before.deployment else goal.wanted
     observed = observe(fleet, here, beside=probes(serves))
@@ -90,7 +91,7 @@ def propose_restart(fleet: Hands, goal: Goal, named: Sequence[Instance], routers
     first = only(goal.wanted, lambda s: _restarts(s, names, routers))
     observed = observe(fleet, first, beside=probes(goal.wanted))
     now = service(goal.wanted, observed.answers)
-    kept = tuple(d for d in now.lasting if d.instance not in names or d.by != "restart")
+    kept = tuple(d for d in now.drained if d.instance not in names or d.by != "restart")
     wanted = with_drained(goal.wanted, kept)
     here = only(wanted, lambda s: _restarts(s, names, routers))
     if wanted is not goal.wanted:
@@ -102,8 +103,9 @@ def propose_restart(fleet: Hands, goal: Goal, named: Sequence[Instance], routers
         data_digest=wanted.wish.data_digest,
         unreached=dict(observed.problems),
     )
-    restarted = replace(now, drained=kept)
-    plan = restart_moves(Situation(wanted, observed, planned, restarted, goal.options), named, routers)
+    now_kept = replace(now, drained=kept)
+    situation = Situation(wanted, observed, planned, now_kept, goal.options, goal.left_out)
+    plan = restart_moves(situation, named, routers)
     order = [name for move in plan.rollout.moves for name in move.instances]
     by_move = sorted(plan.changes, key=lambda c: order.index(c.instance) if c.instance else len(order))
     return Proposal(wanted, here, replace(plan, changes=tuple(by_move)), now, goal, kept)

@@ -43,9 +43,11 @@ def too_few_for_halves(it: Situation, members: Sequence[Member], why: Sequence[s
     short = [p for p, up in by_pool.items() if len(up) < 2 * (inventory.pools[p].minimum or 1)]
     for name in short or by_pool:
         pool, up = inventory.pools[name], by_pool[name]
+        groups = f"two groups of {pool.minimum or 1}"
         yield Problem(
-            what=f"pool {name} has {len(up)} instances that serve, too few for two groups of "
-            f"{pool.minimum or 1}",
+            what=f"pool {name} has {len(up)} instances that serve, too few for {groups}"
+            if short
+            else f"the instances of pool {name} share hosts so that they cannot be split into {groups}",
             where=pool.source,
             why=f"those that move and the others cannot serve together: {', '.join(why)}; "
             f"these serve now: {', '.join(up) or 'none'}; instances that share a host move together",
@@ -78,6 +80,17 @@ def only_router(it: Situation, hosts: Collection[str]) -> Iterator[Problem]:
             where=it.wanted.wish.inventory.pools["router"].source,
             why="users reach nothing while it boots",
             do="say --below-minimum, or give pool router a second host and the inventory `front.address`",
+        )
+
+
+def half_moved(it: Situation) -> Iterator[Problem]:
+    """A Problem where a rollout has ended on its way: what it had drained may not fit what serves."""
+    if names := sorted(it.now.moving):
+        yield Problem(
+            what=f"{', '.join(names)} was drained by a rollout that has not come to its end",
+            where=names[0],
+            why="it may not be able to serve with what gets requests now",
+            do=f"dsv32-launch up {it.wanted.wish.inventory.path}, or dsv32-launch rollback; then restart",
         )
 
 

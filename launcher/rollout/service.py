@@ -27,8 +27,8 @@ class Service:
 
     serving: frozenset[str] = frozenset()
     """Instances all of whose processes run and answer."""
-    running: frozenset[str] = frozenset()
-    """Hosts on which a process of an engine runs and answers where it has to."""
+    engine_hosts: frozenset[str] = frozenset()
+    """Hosts on which a process of an engine is active, whether or not it answers yet."""
     drained: tuple[Drained, ...] = ()
     """Instances that routers send no requests to."""
     identities: Mapping[str, KvIdentity] = field(default_factory=dict)
@@ -70,9 +70,10 @@ def service(wanted: Wanted, answers: Mapping[str, Facts | Problem]) -> Service:
     facts = {host: answer for host, answer in answers.items() if isinstance(answer, Facts)}
     up = {(p.instance, p.host): _is_up(p, engine, facts.get(p.host)) for p in _processes(wanted.deployment)}
     instances = wanted.deployment.instances if wanted.deployment else ()
+    active = (p.host for p in _processes(wanted.deployment) if _active(p, facts.get(p.host)))
     return Service(
         serving=frozenset(i.name for i in instances if all(up[i.name, host] for host in i.hosts)),
-        running=frozenset(host for (_, host), is_up in up.items() if is_up),
+        engine_hosts=frozenset(active),
         drained=_drained(wanted.deployment, facts),
         identities=dict(_identities(wanted.deployment, facts)),
     )
@@ -93,14 +94,18 @@ def _process_probes(process: Process, engine: Engine | None) -> tuple[Probe, ...
     return (Probe("unit", (process.unit,)), *(get(url + path) for url in api_urls(process)))
 
 
+def _active(process: Process, facts: Facts | None) -> bool:
+    """Does systemd say that it runs?"""
+    have = facts[Probe("unit", (process.unit,))] if facts else Unknown("not reached")
+    return not isinstance(have, Unknown) and have["active"] == "active"
+
+
 def _is_up(process: Process, engine: Engine | None, facts: Facts | None) -> bool:
     """It runs, and answers where it has to."""
     if facts is None:
         return False
-    own, *pages = _process_probes(process, engine)
-    have = facts[own]
-    active = not isinstance(have, Unknown) and have["active"] == "active"
-    return active and all(status(facts[page]) == 200 for page in pages)
+    _, *pages = _process_probes(process, engine)
+    return _active(process, facts) and all(status(facts[page]) == 200 for page in pages)
 
 
 def _identities(

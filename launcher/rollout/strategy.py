@@ -19,6 +19,7 @@ from launcher.rollout.groups import Member, first_group, one_of_each
 from launcher.rollout.minimum import Waves
 from launcher.rollout.refusals import (
     both_at_once,
+    half_moved,
     one_by_one_refused,
     only_router,
     steps_of,
@@ -189,6 +190,7 @@ def _halves(it: Situation, why: tuple[str, ...], needs: Mapping[str, tuple[Chang
     problems += both_at_once(it, why, needs)
     one = tuple(i for i in instances if i.name in first)
     two = tuple(i for i in instances if i.name not in first)
+    aside = tuple(i for i in it.instances if i.name in it.kept_out & moved)
     names, rest = tuple(i.name for i in one), tuple(i.name for i in two)
     moves = list(_prepared(it, PREPARING))
     if not committed:
@@ -197,13 +199,14 @@ def _halves(it: Situation, why: tuple[str, ...], needs: Mapping[str, tuple[Chang
             moves.append(replace(move, outage=tuple(dict.fromkeys(i.pool for i in one))))
         else:
             moves.append(replace(move, drained=names, serving=rest))
-    if two:
-        moves.append(
-            Move(("engine",), _hosts(two), rest, rest, names, canary=True, partners=names, commits=True)
-        )
+    if two or aside:  # what gets no requests anyhow moves with the second half
+        last = _sorted(it, {i.name for i in (*two, *aside)})
+        move = Move(("engine",), _hosts((*two, *aside)), last, rest, names, canary=True, partners=names)
+        moves.append(replace(move, commits=True))
     hosts = tuple(dict.fromkeys(c.host for c in it.planned.changes))
     moves.append(Move(STAGES, hosts, commits=True))
-    return replace(it.planned, rollout=Rollout("halves", tuple(moves), why, tuple(problems)))
+    rollout = Rollout("halves", tuple(moves), why, tuple(problems), reboots=it.options.reboots)
+    return replace(it.planned, rollout=rollout)
 
 
 def _host_by_host(it: Situation, needs: Mapping[str, tuple[Change, ...]]) -> Plan:
@@ -212,10 +215,11 @@ def _host_by_host(it: Situation, needs: Mapping[str, tuple[Change, ...]]) -> Pla
     deployment = it.wanted.deployment
     assert deployment, "only what serves is careful"
     starting = {c.instance for c in it.planned.changes if c.action is Action.START} - it.now.reached
-    chosen = [i for i in it.instances if set(i.hosts) & set(needs) or i.name in starting]
+    stopping = restart_set(it.wanted, [i for i in it.instances if set(i.hosts) & set(needs)])
+    chosen = [i for i in it.instances if i in stopping or i.name in starting]
     because = f"it stops while {steps_of(next(iter(needs.values())))} changes"
-    it = _restarted(it, {i.name for i in chosen if set(i.hosts) & set(needs)}, because)
-    waves = _restart_waves(it, chosen)
+    it = _restarted(it, {i.name for i in stopping}, because)
+    waves = _together(_restart_waves(it, chosen))
     routes = sorted(deployment.routing_hosts & set(needs))
     engines = {h for i in chosen for h in i.hosts}
     boots = {c.host for c in it.planned.changes if c.action is Action.REBOOT}
@@ -238,10 +242,22 @@ def _host_by_host(it: Situation, needs: Mapping[str, tuple[Change, ...]]) -> Pla
     return replace(it.planned, rollout=rollout)
 
 
+def _together(waves: Waves) -> Waves:
+    """Waves whose instances share a host become one: all of a host's engines stop before it changes."""
+    joined: list[tuple[Instance, ...]] = []
+    for wave in waves:
+        hosts = set(_hosts(wave))
+        shared = [other for other in joined if hosts & set(_hosts(other))]
+        joined = [other for other in joined if other not in shared]
+        joined.append((*(i for other in shared for i in other), *wave))
+    return tuple(joined)
+
+
 def _outside(it: Situation, moves: Iterable[Move]) -> Plan:
     """What is left of the plan after these moves."""
-    made = {(host, stage) for move in moves for host in move.hosts for stage in move.stages}
-    return replace(it.planned, changes=tuple(c for c in it.planned.changes if (c.host, c.stage) not in made))
+    moves = tuple(moves)
+    rest = (c for c in it.planned.changes if not any(m.makes(c.host, c.stage, c.instance) for m in moves))
+    return replace(it.planned, changes=tuple(rest))
 
 
 def _without(it: Situation, needs: Mapping[str, tuple[Change, ...]]) -> Plan:
@@ -257,6 +273,7 @@ def restart_moves(it: Situation, chosen: Sequence[Instance], routers: Sequence[s
     """Restarts alone: instances wave by wave, then the two routers of each of these hosts in turns."""
     waves = _restart_waves(it, chosen)
     refused = () if it.options.below_minimum else tuple(waves_refused(it, waves))
+    refused = (*half_moved(it), *refused)
     moves = (*_wave_moves(it, waves), *(Move(("router",), (host,)) for host in routers))
     plan = replace(it.planned, rollout=Rollout("restart", moves, refused=refused))
     return _with_all_needed(it, plan)
@@ -312,9 +329,10 @@ def _peer_halves(it: Situation, first: Sequence[Instance]) -> Waves:
 
 
 def _in_use(it: Situation, needs: Collection[str]) -> bool:
-    """Does anything serve on these hosts? Else nobody needs care."""
-    routes = it.wanted.deployment.routing_hosts if it.wanted.deployment else frozenset()
-    return bool(it.wanted.deployment) and bool((routes | it.now.running) & set(needs))
+    """Does an engine run on one of these hosts, or do users reach engines through one?"""
+    deployment = it.wanted.deployment
+    routes = deployment.routing_hosts if deployment and it.now.serving else frozenset()
+    return bool(deployment) and bool((routes | it.now.engine_hosts) & set(needs))
 
 
 def _restarted(it: Situation, names: Collection[str], because: str) -> Situation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from launcher.execute.apply import apply
@@ -41,7 +42,7 @@ class RoutedTraffic:
         PlanRefusedError where nothing serves any more that was to take the requests meanwhile.
         """
         if move and not (move.instances or "router" in move.stages):
-            return {}
+            return {}  # a move of hosts alone leaves routers as they are
         before = {d.instance for d in self.drained}
         now = (*self.proposal.kept, *(self._entry(name) for name in (move.drained if move else ())))
         if before == {d.instance for d in now}:
@@ -49,17 +50,18 @@ class RoutedTraffic:
         routed = self._routed(move)
         going = [name for name in (d.instance for d in now) if name not in before]
         if move and going:
-            _refuse_alone(self.fleet, routed, move, going)
+            _refuse_without_stand_in(self.fleet, routed, move, going)
         stuck = self._switch(routed, now)
-        if not stuck and routed.deployment:
-            for name in going:
-                instance = routed.deployment.instance(name)
-                within_s = self.proposal.goal.options.idle_within_s
-                self.findings.append(ended(self.fleet, routed, instance, within_s, self.run))
+        if going and not stuck and routed.deployment:
+            within_s = self.proposal.goal.options.idle_within_s
+            instances = [routed.deployment.instance(name) for name in going]
+            with ThreadPoolExecutor(len(going)) as threads:
+                idle = threads.map(lambda i: ended(self.fleet, routed, i, within_s, self.run), instances)
+                self.findings.extend(idle)
         return stuck
 
-    def check(self, move: Move) -> bool:
-        """One request past the routers for each pair of an instance that moved and a partner."""
+    def check(self, move: Move) -> Problem | None:
+        """One request past the routers for each pair with an instance that moved; the first problem."""
         nonce = f"{self.run.id} {' '.join(move.instances)}"
         found = canary_past_router(
             self.fleet,
@@ -71,7 +73,7 @@ class RoutedTraffic:
             clock=self.run.clock,
         )
         self.findings += found
-        return not any(f.problem for f in found)
+        return next((f.problem for f in found if f.problem), None)
 
     def _entry(self, name: str) -> Drained:
         by: DrainedBy = "restart" if self.proposal.plan.rollout.strategy == "restart" else "rollout"
@@ -80,13 +82,15 @@ class RoutedTraffic:
     def _routed(self, move: Move | None) -> Wanted:
         """Whose routers: those that run, until users are sent to what is new."""
         before, halves = self.proposal.goal.before, self.proposal.plan.rollout.strategy == "halves"
-        known = before and halves and move and not move.commits
-        return before if known and before else self.proposal.wanted
+        return before if before and halves and move and not move.commits else self.proposal.wanted
 
     def _switch(self, routed: Wanted, now: tuple[Drained, ...]) -> Mapping[str, Problem]:
         outcome = switch(self.fleet, with_drained(routed, now), self.run)
         if outcome.problems:
-            return {host: its.problem for host, its in outcome.hosts.items() if its.problem}
+            by_host = {host: its.problem for host, its in outcome.hosts.items() if its.problem}
+            return by_host or dict.fromkeys(outcome.hosts, outcome.problems[0])
+        if outcome.interrupted:
+            return {}
         was, will = ([d.instance for d in entries] for entries in (self.drained, now))
         if gone := [name for name in will if name not in was]:
             self._tell(f"{', '.join(gone)} gets no requests")
@@ -143,7 +147,7 @@ def _without_moves(listener: Listener) -> Listener:
     return lambda event: None if event.kind == "move-started" else listener(event)
 
 
-def _refuse_alone(fleet: Hands, wanted: Wanted, move: Move, going: Iterable[str]) -> None:
+def _refuse_without_stand_in(fleet: Hands, wanted: Wanted, move: Move, going: Iterable[str]) -> None:
     """PlanRefusedError where a pool would lose its last instance to the move: the fleet has changed since the
     move was planned."""
     assert wanted.deployment, "what is drained belongs to a deployment"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from desks import Desk
@@ -20,6 +21,7 @@ from table_fleet import UNITS, quiet
 from launcher.flows.preflight import Report
 from launcher.flows.restart import named_by, restart, restart_goal
 from launcher.flows.up import Result, up
+from launcher.model.deployment import Drained, DrainedBy
 from launcher.model.plan import Op, Plan
 from launcher.model.problem import PlanRefusedError
 from launcher.model.revision import FOLDER
@@ -27,9 +29,12 @@ from launcher.model.rollout import Move
 from launcher.model.run import Event
 from launcher.model.wish import Wanted
 from launcher.record.plans import plan_document
+from launcher.resolve import resolve
 from launcher.rollout.planning import Goal, Proposal, propose, propose_restart
 from launcher.rollout.run import Run
+from launcher.rollout.service import with_drained
 from launcher.rollout.situation import Options
+from launcher.rollout.traffic import switch
 
 DRAINED = "/etc/dsv32/drained.json"
 ENGINES = {f"dsv32-{name}.service": name for name in SEATS.values()}
@@ -88,6 +93,14 @@ class Fleets:
         self.start, self.before, self.after, self.other = start, before, after, other
 
 
+@pytest.fixture(scope="module", autouse=True)
+def only_known() -> Iterator[None]:
+    """Whatever is resolved anew is of kinds that tables know."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("launcher.rollout.service.resolve", lambda *told: known(resolve(*told)))
+        yield
+
+
 @pytest.fixture(scope="module")
 def fleets(tmp_path_factory: pytest.TempPathFactory) -> Fleets:
     folder = tmp_path_factory.mktemp("moves")
@@ -137,6 +150,7 @@ OPTIONS = st.builds(
     order=st.sampled_from(["rolling", "canary", "at-once"]),
     idle_within_s=st.just(5.0),
 )
+ASIDE = st.none() | st.tuples(st.sampled_from(sorted(SEATS.values())), st.sampled_from(get_args(DrainedBy)))
 TROUBLES = st.lists(st.tuples(st.sampled_from(sorted(SEATS)), st.sampled_from(FAULTS)), max_size=2)
 
 
@@ -177,21 +191,31 @@ def asked_of(
     )
     return (
         lambda fleet: propose(fleet, goal).plan,
-        lambda fleet, desk, run: up(fleet, goal, desk, run, returns=command == "upgrade"),
+        lambda fleet, desk, run: up(fleet, goal, desk, run, go_back_on_failure=command == "upgrade"),
     )
 
 
 @settings(max_examples=40, deadline=None)
-@given(COMMANDS, TARGETS, OPTIONS, TROUBLES)
+@given(COMMANDS, TARGETS, OPTIONS, TROUBLES, ASIDE)
 def test_moves_are_made_as_planned_and_refused_as_planned(
-    fleets: Fleets, command: str, target: str, options: Options, troubles: list[tuple[str, str]]
+    fleets: Fleets,
+    command: str,
+    target: str,
+    options: Options,
+    troubles: list[tuple[str, str]],
+    aside: tuple[str, DrainedBy] | None,
 ) -> None:
     fleet = deepcopy(fleets.start)
+    if aside:
+        drained = Drained(aside[0], "ana", "2026-11-29T18:05:00Z", "a fan", aside[1])
+        switch(fleet, with_drained(fleets.before, (drained,)), a_run(quiet))
+        fleet.log.clear()
     for host, fault in troubles:
         if not (command == "restart" and fault == "unit gone"):
             trouble(fleet, host, fault)
     planned, run = asked_of(fleets, command, target, options)
     plan = planned(fleet)
+    everything_is_made(plan)
     assert {what for _, what in fleet.log} <= {"ask"}, "a plan changes nothing"
     fleet.log.clear()
     if plan.rollout.refused:
@@ -213,11 +237,31 @@ def test_moves_are_made_as_planned_and_refused_as_planned(
     assert [tuple(m["instances"]) for m in documented] == [m.instances for m in moves]
 
 
+def everything_is_made(plan: Plan) -> None:
+    """Each change belongs to a move."""
+    for change in plan.changes:
+        moves = plan.rollout.moves
+        assert any(m.makes(change.host, change.stage, change.instance) for m in moves), change
+
+
 def as_planned(move: Move, done: Done, plan: Plan) -> None:
     assert done.hosts <= set(move.hosts), "no other host was changed"
     assert done.instances <= set(move.instances), "no other instance was started or stopped"
     if done.instances:
         assert done.drained >= set(move.drained), "they got no requests"
+
+
+def test_what_does_not_answer_gets_no_requests_and_the_rest_goes_on(fleets: Fleets) -> None:
+    """Routers change at the end of this plan, too; they go on leaving it out."""
+    fleet = deepcopy(fleets.start)
+    fleet.tables["h02"].dumb = True  # type: ignore[attr-defined]
+    goal = Goal(fleets.other, frozenset(fleets.other.steps))
+    trouble(fleet, "h04", "router down")
+    result = up(fleet, goal, Desk(), a_run(fleet))
+    assert "status 500" in result.problems[0].what
+    assert fleet.reached().keys() == {"prefill-1", "decode-1"}
+    assert "decode-1 is not restarted" in " ".join(p.what for p in result.problems)
+    assert not {"decode-1", "prefill-1"} & {name for done in fleet.done for name in done.instances}
 
 
 def test_a_fleet_that_has_changed_since_is_another_plan(fleets: Fleets) -> None:

@@ -61,7 +61,7 @@ def moved(
     name: str = "20261129T180000Z-rollback",
 ) -> Result:
     goal = Goal(after, frozenset(after.steps), options, before)
-    return up(fleet, goal, Desk(), a_run(name), returns=True)
+    return up(fleet, goal, Desk(), a_run(name), go_back_on_failure=True)
 
 
 def a_run(name: str) -> Run:

@@ -102,7 +102,7 @@ def test_is_rolled_through_without_a_failed_request(routed: RoutedFleet, data: P
     assert done.code == 0, done.stdout + done.stderr
     assert not load.failed
     moves = done.lines("plan")[0]["moves"]
-    assert [m["instances"] for m in moves if m["boots"]] == [["decode-0"], ["decode-1"]]
+    assert [m["instances"] for m in moves if m["stops"]] == [["decode-0"], ["decode-1"]]
     assert [e["data"]["number"] for e in routed.events("move-started")] == list(range(len(moves)))
     after = {host.name: boot_of(host) for host in routed.hosts}
     assert {name for name in after if after[name] != before[name]} == {"h02", "h03"}

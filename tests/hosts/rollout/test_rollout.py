@@ -70,7 +70,7 @@ def test_back_to_the_version_before_even_if_killed_on_the_way(routed: RoutedFlee
     assert environments(routed) == {"stub-next"}
 
     with routed.users() as load:
-        for moment in ("gets no requests", "users are sent"):
+        for moment in ("gets no requests", "gets requests again"):
             killed_at(routed, load, moment, data)
         back = routed.run("rollback", "-m", "slow", "--yes", "--json", data=data)
     print(f"rollback over versions, killed twice: {load}")
