@@ -40,18 +40,19 @@ def status(
     from launcher.cli.output import choose
     from launcher.flows import status as flow
     from launcher.flows.drained import as_it_is
+    from launcher.wait import looks
 
     view = choose(json_lines=json_lines)
     wanted = read_wanted(inventory, data_dir)
     deployment_of(wanted)
     now: flow.Status | None = None
     with connected(wanted) as fleet:
-        while True:
+        for _ in looks(every_s):
             now = flow.status(fleet, wanted, deployment_of(as_it_is(fleet, wanted)), before=now)
             view.status(now)
             if not watch:
                 break
-            time.sleep(every_s)
+    assert now, "it was looked at once"
     raise typer.Exit(Exit.DONE if now.serving else Exit.HOSTS_FAILED)
 
 

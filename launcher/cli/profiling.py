@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -98,14 +97,13 @@ def _on_hosts(
 ) -> tuple[RankTime, ...]:
     from launcher.cli.changing import changing
     from launcher.flows import profile as flow
+    from launcher.wait import never, wait_for
 
     with changing(wanted, view, flow="profile", why=why, lock=asked.instance.hosts, yes=True) as work:
         work.interrupt.changes_begin()
 
         def wait() -> None:
-            until = time.monotonic() + seconds
-            while time.monotonic() < until and not work.interrupt():
-                time.sleep(min(0.1, seconds))
+            wait_for(never, bool, every_s=0.1, within_s=seconds, interrupted=work.interrupt)
 
         left = flow.captured(work.fleet, asked, capture, wait=wait, listener=work.running.listen)
         folder = work.running.journal.folder / "traces"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -51,12 +50,13 @@ def status(
     from launcher.cli.output import choose
     from launcher.cli.stagingtext import Pace, host_lines
     from launcher.flows import staging as flow
+    from launcher.wait import looks
 
     view = choose(json_lines=json_lines)
     wanted = read_wanted(inventory, data_dir)
     staged = flow.staged_by(wanted, wanted.steps)
     with connected(wanted) as fleet:
-        while True:
+        for _ in looks(every_s):
             now = flow.look(fleet, staged)
             for host, line in zip(now.hosts, host_lines(now.hosts), strict=True):
                 view.result("host-weights", host, line)
@@ -64,7 +64,6 @@ def status(
             view.result("weights", {**asdict(told), "complete": now.complete}, told.of(len(now.hosts)))
             if not watch:
                 break
-            time.sleep(every_s)
     raise typer.Exit(Exit.DONE if now.complete else Exit.HOSTS_FAILED)
 
 

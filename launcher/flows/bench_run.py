@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +33,7 @@ from launcher.model.profile import Client, Engine
 from launcher.model.run import Event, Listener
 from launcher.model.sla import Sla, Workload
 from launcher.model.telemetry import Telemetry
+from launcher.wait import CLOCK, Clock, wait_for
 
 FOLDER = "/var/lib/dsv32/bench"
 BYTES = 32 << 20
@@ -56,6 +56,7 @@ class Record:
     interrupted: Callable[[], bool]
     told: Callable[[Measured], None] = lambda _: None
     """Of each point, as soon as it is measured; it keeps what is not to be measured again."""
+    clock: Clock = CLOCK
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,19 +216,23 @@ def _alone(fleet: Hands, bench: Bench, name: str, record: Record, *, subject: st
     LockedError where the user does not wait.
     """
     host, own = bench.target.host, f"dsv32-job-{name}.service"
-    said = ""
-    while other := next((unit for unit in _running(fleet, host) if unit != own), ""):
-        if record.interrupted():
-            what = "another benchmark is running, and the two would measure each other"
-            do = f"wait for it, or end it: ssh {host} systemctl stop {other}"
-            raise LockedError(Problem(what, f"{host}, unit {other}", "whoever began it is gone", do))
-        if other != said:
-            text = (
-                f"waiting for a benchmark that nobody attends; to end it: ssh {host} systemctl stop {other}"
-            )
-            record.listener(Event("phase", text, host, subject))
-            said = other
-        time.sleep(AGAIN_EVERY_S)
+
+    def tell(other: str) -> None:
+        text = f"waiting for a benchmark that nobody attends; to end it: ssh {host} systemctl stop {other}"
+        record.listener(Event("phase", text, host, subject))
+
+    other = wait_for(
+        lambda: next((unit for unit in _running(fleet, host) if unit != own), ""),
+        lambda other: not other,
+        every_s=AGAIN_EVERY_S,
+        interrupted=record.interrupted,
+        on_change=tell,
+        clock=record.clock,
+    ).answer
+    if other:
+        what = "another benchmark is running, and the two would measure each other"
+        do = f"wait for it, or end it: ssh {host} systemctl stop {other}"
+        raise LockedError(Problem(what, f"{host}, unit {other}", "whoever began it is gone", do))
 
 
 def _running(fleet: Hands, host: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,8 +27,9 @@ from launcher.model.problem import InputError, PlanRefusedError, Problem
 from launcher.model.run import Event
 from launcher.model.wish import Wanted
 from launcher.resolve import resolve
+from launcher.wait import wait_for
 
-look_every_s = 1.0
+LOOK_EVERY_S = 1.0
 LEASE = "kv-transfer-config.kv_connector_extra_config.kv_lease_duration"
 TIMEOUT = "VLLM_NIXL_ABORT_REQUEST_TIMEOUT"
 
@@ -138,24 +138,40 @@ def switch(fleet: Hands, wanted: Wanted, approve: Approve, run: Run) -> Outcome 
 def await_idle(fleet: Hands, wanted: Wanted, instance: Instance, run: Run, *, within_s: float) -> Finding:
     """Wait until the instance has no request and, of prefill, no KV that decode may still fetch; then what is
     left, if the time is over."""
-    start_s = time.monotonic()
-    quiet_s: float | None = None
     lease_s = kept_s(wanted, instance) if instance.pool == "prefill" else 0.0
-    while True:
-        now, now_s = load_of(fleet, wanted, instance), time.monotonic()
+    quiet_s: float | None = None
+    """Since when it has no request."""
+
+    def look() -> tuple[Load | None, bool]:
+        """What it still has to do, and whether that is nothing."""
+        nonlocal quiet_s
+        now, now_s = load_of(fleet, wanted, instance), run.clock.now_s()
         if now is None:
-            return Finding(
-                Severity.OK, instance.name, "drained; it does not answer, so nothing is waited for"
-            )
-        quiet_s = (quiet_s or now_s) if now.running + now.waiting == 0 else None
-        expired = quiet_s is not None and now_s - quiet_s >= lease_s
-        if quiet_s is not None and (now.kv_usage == 0 or expired):
-            held = f"KV leases of {lease_s:.0f} s are over" if now.kv_usage else "no KV is held"
-            return Finding(Severity.OK, instance.name, f"drained: no request runs or waits, {held}")
-        if now_s - start_s > within_s or run.interrupted():
-            return _left(instance, now, now_s - start_s)
-        run.listener(Event("phase", f"{instance.name}: {now}", subject=instance.name))
-        time.sleep(look_every_s)
+            return now, True
+        if now.running + now.waiting:
+            quiet_s = None
+            return now, False
+        quiet_s = now_s if quiet_s is None else quiet_s
+        return now, now.kv_usage == 0 or now_s - quiet_s >= lease_s
+
+    waited = wait_for(
+        look,
+        lambda seen: seen[1],
+        every_s=LOOK_EVERY_S,
+        within_s=within_s,
+        interrupted=run.interrupted,
+        on_change=lambda seen: run.listener(
+            Event("phase", f"{instance.name}: {seen[0]}", subject=instance.name)
+        ),
+        clock=run.clock,
+    )
+    now, _ = waited.answer
+    if now is None:
+        return Finding(Severity.OK, instance.name, "drained; it does not answer, so nothing is waited for")
+    if not waited.satisfied:
+        return _left(instance, now, waited.took_s)
+    held = f"KV leases of {lease_s:.0f} s are over" if now.kv_usage else "no KV is held"
+    return Finding(Severity.OK, instance.name, f"drained: no request runs or waits, {held}")
 
 
 def _left(instance: Instance, now: Load, waited_s: float) -> Finding:

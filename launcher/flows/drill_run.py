@@ -22,6 +22,7 @@ from launcher.model.plan import Op
 from launcher.model.problem import LauncherError, Problem
 from launcher.model.run import Event, Listener
 from launcher.model.wish import Wanted
+from launcher.wait import CLOCK, Clock, wait_for
 
 LOOK_EVERY_S = 0.5
 PATIENCE_S = 8.0
@@ -44,6 +45,8 @@ class Stage:
     mended: Callable[[Case, Callable[[], None]], Problem | None]
     """Runs the case's runbook; its second argument lifts the fault, at the step that says so."""
     data_dir: Path | None
+    clock: Clock = CLOCK
+    """The one that the steady load goes by."""
 
     def look(self) -> Status:
         """How all is now; a host that is lost is not waited for as long as one that is busy may take."""
@@ -91,9 +94,10 @@ class Outcome:
 
 
 @dataclass
-class _Clock:
+class _Course:
     """What was seen so far, and when."""
 
+    clock: Clock
     began_s: float
     epoch_s: float
     """The same moment, in seconds since 1970."""
@@ -104,7 +108,7 @@ class _Clock:
     whole_s: float | None = None
 
     def now_s(self) -> float:
-        return time.monotonic() - self.began_s
+        return self.clock.now_s() - self.began_s
 
 
 def run_case(stage: Stage, case: Case, load: SteadyLoad) -> Outcome:
@@ -114,31 +118,31 @@ def run_case(stage: Stage, case: Case, load: SteadyLoad) -> Outcome:
     problem: Problem | None = None
     try:
         with load:
-            clock = _Clock(time.monotonic(), time.time())
+            course = _Course(stage.clock, stage.clock.now_s(), time.time())
             try:
-                problem = _from_fault_to_whole(stage, case, load, clock, marks)
+                problem = _from_fault_to_whole(stage, case, load, course, marks)
             except LauncherError as error:
                 problem = error.problems[0]
     finally:
         perform(case.drill.lift, case, stage.ground)
-    planted = Planted(clock.began_s, clock.done_s, clock.safe)
-    whole_s = clock.began_s + (math.inf if clock.whole_s is None else clock.whole_s)
+    planted = Planted(course.began_s, course.done_s, course.safe)
+    whole_s = course.began_s + (math.inf if course.whole_s is None else course.whole_s)
     counted = count(load.told, planted, whole_s)
-    wrong = [*([problem.what] if problem else []), *_wrong(case, clock, planted, counted)]
-    return Outcome(case, planted, clock.noticed_s, clock.seen_s, clock.whole_s, counted, tuple(wrong))
+    wrong = [*([problem.what] if problem else []), *_wrong(case, course, planted, counted)]
+    return Outcome(case, planted, course.noticed_s, course.seen_s, course.whole_s, counted, tuple(wrong))
 
 
 def _from_fault_to_whole(
-    stage: Stage, case: Case, load: SteadyLoad, clock: _Clock, marks: frozenset[str]
+    stage: Stage, case: Case, load: SteadyLoad, course: _Course, marks: frozenset[str]
 ) -> Problem | None:
-    """What did not go well in the runbook; all else is in the clock. LauncherError if it is not planted."""
-    _plant(stage, case, clock)
-    _see(stage, case, clock)
+    """What did not go well in the runbook; all else is in `course`. LauncherError if it is not planted."""
+    _plant(stage, case, course)
+    _see(stage, case, course)
     if case.drill.runbook:
         problem = stage.mended(case, lambda: perform(case.drill.lift, case, stage.ground))
         if problem:
             return problem
-    _whole(stage, case, load, clock, marks)
+    _whole(stage, case, load, course, marks)
     return None
 
 
@@ -149,37 +153,40 @@ def _elsewhere(case: Case, now: Status) -> int:
     return round(sum(rank.running for p in others for rank in p.ranks))
 
 
-def _plant(stage: Stage, case: Case, clock: _Clock) -> None:
+def _plant(stage: Stage, case: Case, course: _Course) -> None:
     """Do it, and have it lifted when its time is over."""
-    clock.safe = _elsewhere(case, stage.look())
-    clock.began_s, clock.epoch_s = time.monotonic(), time.time()
+    course.safe = _elsewhere(case, stage.look())
+    course.began_s, course.epoch_s = stage.clock.now_s(), time.time()
     stage.listener(Event("planted", case.drill.title, case.host, case.title))
     perform(case.drill.plant, case, stage.ground)
-    clock.done_s = time.monotonic()
+    course.done_s = stage.clock.now_s()
     if case.drill.lasts_s:
-        left_s = max(0.0, case.drill.lasts_s - clock.now_s())
+        left_s = max(0.0, case.drill.lasts_s - course.now_s())
         lifter = threading.Timer(left_s, perform, (case.drill.lift, case, stage.ground))
         lifter.daemon = True
         lifter.start()
 
 
-def _see(stage: Stage, case: Case, clock: _Clock) -> None:
+def _see(stage: Stage, case: Case, course: _Course) -> None:
     """Look until all is said that must be."""
     drill = case.drill
     unsaid = {word for word in ("status", "ended", "diagnose") if getattr(drill, word)}
-    while unsaid and clock.now_s() < drill.seen_within_s:
+
+    def look() -> bool:
         now = stage.look()
-        _notice(clock, now)
+        _notice(course, now)
         if re.search(fill_in(drill.status, case.names), stage.shown(now), re.MULTILINE):
             unsaid.discard("status")
-        if any(re.search(drill.ended, why) for why in _ends(case, now, clock.epoch_s)):
+        if any(re.search(drill.ended, why) for why in _ends(case, now, course.epoch_s)):
             unsaid.discard("ended")
-        if "diagnose" in unsaid and drill.diagnose in _named(stage, case, clock):
+        if "diagnose" in unsaid and drill.diagnose in _named(stage, case, course):
             unsaid.discard("diagnose")
-        time.sleep(LOOK_EVERY_S if unsaid else 0)
-    if not unsaid:
-        clock.seen_s = clock.now_s()
-        stage.listener(Event("seen", f"after {clock.seen_s:.1f} s", case.host, case.title))
+        return not unsaid
+
+    left_s = drill.seen_within_s - course.now_s()
+    if wait_for(look, bool, every_s=LOOK_EVERY_S, within_s=left_s, clock=stage.clock).satisfied:
+        course.seen_s = course.now_s()
+        stage.listener(Event("seen", f"after {course.seen_s:.1f} s", case.host, case.title))
 
 
 def _ends(case: Case, now: Status, since_s: float) -> list[str]:
@@ -188,9 +195,9 @@ def _ends(case: Case, now: Status, since_s: float) -> list[str]:
     return [word.last.why for word in words if word.last and word.last.when_s >= since_s - BEFORE_S]
 
 
-def _named(stage: Stage, case: Case, clock: _Clock) -> set[str]:
+def _named(stage: Stage, case: Case, course: _Course) -> set[str]:
     """The signatures of causes that began with it."""
-    since_s = clock.epoch_s - BEFORE_S
+    since_s = course.epoch_s - BEFORE_S
     report = of_hosts(
         stage.fleet,
         stage.wanted,
@@ -204,28 +211,32 @@ def _named(stage: Stage, case: Case, clock: _Clock) -> set[str]:
     return {c.signature.id for c in causes if c.signature}
 
 
-def _notice(clock: _Clock, now: Status) -> None:
-    if clock.noticed_s is None and not now.serving:
-        clock.noticed_s = clock.now_s()
+def _notice(course: _Course, now: Status) -> None:
+    if course.noticed_s is None and not now.serving:
+        course.noticed_s = course.now_s()
 
 
-def _whole(stage: Stage, case: Case, load: SteadyLoad, clock: _Clock, before: frozenset[str]) -> None:
+def _whole(stage: Stage, case: Case, load: SteadyLoad, course: _Course, before: frozenset[str]) -> None:
     """Look until all serve, what must be another one is, and a request that began then was answered."""
     serves_s: float | None = None
-    while clock.now_s() < case.drill.whole_within_s:
+
+    def look() -> bool:
+        nonlocal serves_s
         now = stage.look()
-        _notice(clock, now)
+        _notice(course, now)
         marks = _marks(stage, case, now)
         renewed = UNKNOWN not in marks and not marks & before
         if not (now.serving and renewed):
             serves_s = None
         elif serves_s is None:
-            serves_s = time.monotonic()
-        if serves_s is not None and load.answered_after(serves_s):
-            clock.whole_s = serves_s - clock.began_s
-            stage.listener(Event("whole", f"after {clock.whole_s:.1f} s", case.host, case.title))
-            return
-        time.sleep(LOOK_EVERY_S)
+            serves_s = stage.clock.now_s()
+        return serves_s is not None and load.answered_after(serves_s)
+
+    left_s = case.drill.whole_within_s - course.now_s()
+    waited = wait_for(look, bool, every_s=LOOK_EVERY_S, within_s=left_s, clock=stage.clock)
+    if waited.satisfied and serves_s is not None:
+        course.whole_s = serves_s - course.began_s
+        stage.listener(Event("whole", f"after {course.whole_s:.1f} s", case.host, case.title))
 
 
 def _marks(stage: Stage, case: Case, now: Status) -> frozenset[str]:
@@ -245,14 +256,14 @@ def _marks(stage: Stage, case: Case, now: Status) -> frozenset[str]:
     return frozenset()
 
 
-def _wrong(case: Case, clock: _Clock, planted: Planted, counted: Count) -> Iterator[str]:
+def _wrong(case: Case, course: _Course, planted: Planted, counted: Count) -> Iterator[str]:
     """What was not as the drill says."""
     drill = case.drill
-    if clock.seen_s is None:
+    if course.seen_s is None:
         words = "` and `".join(filter(None, (drill.status, drill.ended, drill.diagnose)))
         yield f"nothing said `{words}` within {drill.seen_within_s} s"
-    if clock.whole_s is None:
-        yield f"not whole after {clock.now_s():.0f} s"
+    if course.whole_s is None:
+        yield f"not whole after {course.now_s():.0f} s"
     if counted.wrong:
         yield f"wrong answers: {counted.wrong}"
     if counted.hung:
@@ -268,16 +279,16 @@ def _wrong(case: Case, clock: _Clock, planted: Planted, counted: Count) -> Itera
 
 def await_settled(stage: Stage, *, within_s: float) -> None:
     """Wait until everything serves and no guard counts a try; LauncherError where that does not come."""
-    until_s = time.monotonic() + within_s
-    while True:
-        now = stage.look()
-        unsettled = _unsettled(now)
-        if not unsettled:
-            return
-        if time.monotonic() > until_s:
-            what = f"a drill begins with what serves, and this does not: {', '.join(unsettled)}"
-            raise LauncherError(Problem(what, do="dsv32-launch up"))
-        time.sleep(LOOK_EVERY_S)
+    unsettled = wait_for(
+        lambda: _unsettled(stage.look()),
+        lambda found: not found,
+        every_s=LOOK_EVERY_S,
+        within_s=within_s,
+        clock=stage.clock,
+    ).answer
+    if unsettled:
+        what = f"a drill begins with what serves, and this does not: {', '.join(unsettled)}"
+        raise LauncherError(Problem(what, do="dsv32-launch up"))
 
 
 def _unsettled(now: Status) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -14,8 +13,9 @@ from launcher.health.hands import Hands, look_within_s
 from launcher.health.marks import Mark, Marks
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.problem import InputError, Problem
+from launcher.wait import CLOCK, Clock, looks
 
-follow_every_s = 1.0
+FOLLOW_EVERY_S = 1.0
 # what one request may bring of a unit when it is not known how many lines are kept
 lines_at_most = 50_000
 KERNEL = "kernel"
@@ -128,15 +128,16 @@ def entry_of(unit: Unit, line: Mapping[str, object], marks: Marks) -> Entry:
     return Entry(float(str(line["time"])), unit.host, unit.owner, unit.name, text, priority)
 
 
-def follow(fleet: Hands, units: Iterable[Unit], wanted: Selection, marks: Marks) -> Iterator[Read]:
+def follow(
+    fleet: Hands, units: Iterable[Unit], wanted: Selection, marks: Marks, *, clock: Clock = CLOCK
+) -> Iterator[Read]:
     """The lines there are, then new ones as they come, without end."""
     cursors: Mapping[Unit, str] = {}
     units = tuple(units)
-    while True:
+    for _ in looks(FOLLOW_EVERY_S, clock):
         found = read(fleet, units, wanted, marks, cursors)
         yield found
         cursors = found.cursors
-        time.sleep(follow_every_s)
 
 
 def moment(text: str, now_s: float, *, option: str = "--since") -> float:

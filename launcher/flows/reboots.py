@@ -156,7 +156,7 @@ class _Wave:
         yield from (Finding(Severity.OK, name, "its hosts are changed, and it is ready") for name in names)
         nonce = f"{it.run.id} {' '.join(names)}"
         yield from canary_past_router(
-            it.fleet, it.wanted, it.run.listener, of=names, serving=partners, nonce=nonce
+            it.fleet, it.wanted, it.run.listener, of=names, serving=partners, nonce=nonce, clock=it.run.clock
         )
 
 
@@ -201,7 +201,7 @@ def _routing(it: Restart, planned: Plan, host: str) -> Iterator[Finding]:
     fronts = it.wanted.deployment.fronts if it.wanted.deployment else ()
     for front in fronts if not outcome.problems and not it.run.interrupted() else ():
         if front.host == host:
-            problem = await_routers(it.fleet, it.wanted, front, it.run.listener)
+            problem = await_routers(it.fleet, it.wanted, front, it.run.listener, clock=it.run.clock)
             text = problem.what if problem else "is changed, and routes again"
             yield Finding(Severity.ERROR if problem else Severity.OK, host, text, problem)
 

@@ -194,7 +194,7 @@ def _anew(
     yield from (Finding(Severity.OK, name, "started anew, and ready") for name in names)
     nonce = f"{it.run.id} {' '.join(names)}"
     yield from canary_past_router(
-        it.fleet, it.wanted, it.run.listener, of=names, serving=partners, nonce=nonce
+        it.fleet, it.wanted, it.run.listener, of=names, serving=partners, nonce=nonce, clock=it.run.clock
     )
 
 

@@ -190,7 +190,13 @@ def _group_moved(
         mine = {i.name for i in instances}
         nonce = f"{move.run.id} {names(instances)}"
         yield from canary_past_router(
-            move.fleet, wanted, move.run.listener, of=mine, serving=partners, nonce=nonce
+            move.fleet,
+            wanted,
+            move.run.listener,
+            of=mine,
+            serving=partners,
+            nonce=nonce,
+            clock=move.run.clock,
         )
 
 

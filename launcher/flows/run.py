@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from launcher.model.plan import Plan
 from launcher.model.run import Listener
+from launcher.wait import CLOCK, Clock
 
 # health is imported where something is to serve: a tenth of a run that only provisions would go into it
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ class Run:
     when: str
     """UTC, ISO 8601, of its beginning."""
     why: str = ""
+    clock: Clock = CLOCK
+    """By which it waits."""
 
     @property
     def flow(self) -> str:

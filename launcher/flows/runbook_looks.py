@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable
 
 from launcher.flows.minimum import too_few
@@ -14,6 +13,7 @@ from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.inventory import Inventory
 from launcher.model.problem import Problem
 from launcher.model.runbook import OnHost
+from launcher.wait import CLOCK, Clock, wait_for
 
 COMMAND_WITHIN_S = 60
 AGAIN_EVERY_S = 5.0
@@ -28,20 +28,24 @@ def below_minimum(scope: Scope, inventory: Inventory, now: Status) -> tuple[Prob
     return tuple(too_few(inventory.pools, [scope.instances], up, do=do))
 
 
-def look(fleet: Hands, move: Move) -> tuple[tuple[str, str], ...] | Problem:
+def look(fleet: Hands, move: Move, *, clock: Clock = CLOCK) -> tuple[tuple[str, str], ...] | Problem:
     """Ask the hosts until they show what is expected: host and output of each; what they do not show."""
     on_host = move.step.on_host
     assert on_host, "or it is not asked of hosts"
-    until_s = time.monotonic() + on_host.within_s
-    while True:
-        probe = Probe("command", (move.run, COMMAND_WITHIN_S))
+    probe = Probe("command", (move.run, COMMAND_WITHIN_S))
+
+    def ask() -> tuple[tuple[str, str], ...] | Problem:
         answers = fleet.ask(dict.fromkeys(move.hosts, (probe,)), within_s=look_within_s + COMMAND_WITHIN_S)
-        wrong = [p for h, a in answers.items() if (p := missing(h, a, probe, on_host))]
-        if not wrong:
-            return tuple((h, output(a, probe)) for h, a in answers.items())
-        if time.monotonic() >= until_s:
-            return wrong[0]
-        time.sleep(AGAIN_EVERY_S)
+        wrong = (p for h, a in answers.items() if (p := missing(h, a, probe, on_host)))
+        return next(wrong, None) or tuple((h, output(a, probe)) for h, a in answers.items())
+
+    return wait_for(
+        ask,
+        lambda found: not isinstance(found, Problem),
+        every_s=AGAIN_EVERY_S,
+        within_s=on_host.within_s,
+        clock=clock,
+    ).answer
 
 
 def missing(host: str, answer: Facts | Problem, probe: Probe, on_host: OnHost) -> Problem | None:

@@ -212,7 +212,13 @@ def ready(fleet: Hands, wanted: Wanted, instance: Instance, run: Run) -> Problem
     from launcher.health.ready import await_ready
 
     return await_ready(
-        fleet, wanted, instance, run.listener, save_log=run.save_log, interrupted=run.interrupted
+        fleet,
+        wanted,
+        instance,
+        run.listener,
+        save_log=run.save_log,
+        interrupted=run.interrupted,
+        clock=run.clock,
     )
 
 
@@ -231,12 +237,11 @@ def verify(fleet: Hands, wanted: Wanted, limit: Limit, outcome: Outcome, run: Ru
         return findings
     told = {host for host, its in outcome.hosts.items() if its.problem}
     fronts = [f for f in wanted.deployment.fronts if f.host not in told]
-    routers = tuple(
-        finding(f"router@{f.host}", "answers", await_routers(fleet, wanted, f, run.listener)) for f in fronts
-    )
+    answers = {f.host: await_routers(fleet, wanted, f, run.listener, clock=run.clock) for f in fronts}
+    routers = tuple(finding(f"router@{host}", "answers", problem) for host, problem in answers.items())
     if len(fronts) < len(wanted.deployment.fronts) or any(f.problem for f in routers):
         return (*findings, *routers)
-    pairs = canary(fleet, wanted, run.listener, serving=reached, nonce=run.id)
+    pairs = canary(fleet, wanted, run.listener, serving=reached, nonce=run.id, clock=run.clock)
     if any(f.problem for f in pairs):  # an engine that died of its first request says more than the router
         findings = readiness(fleet, wanted, started, run)
         serving = frozenset(f.subject for f in findings if f.problem is None)

@@ -6,7 +6,6 @@ Engines of a pool that stands alone are asked one by one.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
@@ -33,12 +32,13 @@ from launcher.model.problem import Problem
 from launcher.model.profile import Engine
 from launcher.model.run import Event, Listener
 from launcher.model.wish import Wanted
+from launcher.wait import CLOCK, Clock, wait_for
 
-# a round robin meets all pairs it ever meets in one turn a pair; other policies get as many again
-turns_per_pair = 2
-# an engine publishes its counters up to a second after the answer has left
-settle_within_s = 5.0
-settle_every_s = 0.3
+TURNS_PER_PAIR = 2
+"""A round robin meets all pairs it ever meets in one turn a pair; other policies get as many again."""
+SETTLE_WITHIN_S = 5.0
+"""An engine publishes its counters up to a second after the answer has left."""
+SETTLE_EVERY_S = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,7 @@ class Canary:
     deployment: Deployment
     engine: Engine
     nonce: str
+    clock: Clock
 
     def body(self, turn: int) -> dict[str, object]:
         """The request of one turn."""
@@ -56,7 +57,13 @@ class Canary:
 
 
 def canary(
-    fleet: Hands, wanted: Wanted, listener: Listener, *, serving: Collection[str], nonce: str
+    fleet: Hands,
+    wanted: Wanted,
+    listener: Listener,
+    *,
+    serving: Collection[str],
+    nonce: str,
+    clock: Clock = CLOCK,
 ) -> tuple[Finding, ...]:
     """A Finding for each pair: served through the router, served when asked directly, or the Problem. Without
     a router users ask the instances themselves: a Finding for each process that answers.
@@ -67,7 +74,7 @@ def canary(
     engine, deployment = wanted.wish.profile.engine, wanted.deployment
     assert engine, "what serves has an engine"
     assert deployment, "a canary needs something that serves"
-    it = Canary(fleet, deployment, engine, nonce)
+    it = Canary(fleet, deployment, engine, nonce, clock)
     return told(by_pairs(it, serving) if deployment.routers else by_process(it, serving), listener)
 
 
@@ -79,12 +86,13 @@ def canary_past_router(
     of: Collection[str],
     serving: Collection[str],
     nonce: str,
+    clock: Clock = CLOCK,
 ) -> tuple[Finding, ...]:
     """The same for the pairs that hold an instance of `of`, each asked directly: before users reach these."""
     engine, deployment = wanted.wish.profile.engine, wanted.deployment
     assert engine, "what serves has an engine"
     assert deployment, "a canary needs something that serves"
-    it = Canary(fleet, deployment, engine, nonce)
+    it = Canary(fleet, deployment, engine, nonce, clock)
     if not deployment.routers:
         return told(by_process(it, of), listener)
     pairs = all_pairs(deployment, {*serving, *of}).seen
@@ -106,7 +114,7 @@ def by_pairs(it: Canary, serving: Collection[str]) -> tuple[Finding, ...]:
     pairs, refused = through_router(it, all_pairs(it.deployment, serving))
     if refused:
         return (Finding(Severity.ERROR, "front", refused.what, refused),)
-    turns = enumerate(pairs.seen.items(), start=turns_per_pair * len(pairs.seen))
+    turns = enumerate(pairs.seen.items(), start=TURNS_PER_PAIR * len(pairs.seen))
     return tuple(seen(p, t) if t else ask_directly(it, p, turn) for turn, (p, t) in turns)
 
 
@@ -131,7 +139,7 @@ def through_router(it: Canary, pairs: Pairs) -> tuple[Pairs, Problem | None]:
     # as users ask, unless that takes a key or a certificate
     url = front.own_url if front.settings.closed else front.url
     before = readings(it)
-    for turn in range(turns_per_pair * len(pairs.seen)):
+    for turn in range(TURNS_PER_PAIR * len(pairs.seen)):
         if not pairs.unseen:
             break
         reply = send(it.fleet, front.host, url, it.body(turn))
@@ -146,13 +154,18 @@ def through_router(it: Canary, pairs: Pairs) -> tuple[Pairs, Problem | None]:
 
 def settle(it: Canary, pairs: Pairs, before: Readings) -> tuple[Readings, tuple[Pair, Transfer] | None]:
     """The readings after a request, once they show which pair served it or the time for that is over."""
-    deadline_s = time.monotonic() + settle_within_s
-    while True:
+
+    def look() -> tuple[Readings, tuple[Pair, Transfer] | None]:
         after = readings(it)
-        moved = served(pairs, before, after)
-        if moved or time.monotonic() > deadline_s:
-            return after, moved
-        time.sleep(settle_every_s)
+        return after, served(pairs, before, after)
+
+    return wait_for(
+        look,
+        lambda now: now[1] is not None,
+        every_s=SETTLE_EVERY_S,
+        within_s=SETTLE_WITHIN_S,
+        clock=it.clock,
+    ).answer
 
 
 def readings(it: Canary) -> Readings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from launcher.health.guard import guard_probe, guard_word, last_end
 from launcher.health.hands import Hands, look_within_s
@@ -16,12 +16,13 @@ from launcher.model.problem import Problem
 from launcher.model.profile import Engine
 from launcher.model.run import Event, Listener
 from launcher.model.wish import Wanted
+from launcher.wait import CLOCK, Clock, End, never, wait_for
 
 SaveLog: TypeAlias = Callable[[str, str, str], str]
 """Host, unit and the text of its log → where it was saved."""
 
-# a poll is one small request a host; a death is seen within two of them
-poll_every_s = 1.0
+POLL_EVERY_S = 1.0
+"""A poll is one small request a host; a death is seen within two of them."""
 
 
 def await_ready(
@@ -31,7 +32,8 @@ def await_ready(
     listener: Listener,
     *,
     save_log: SaveLog | None = None,
-    interrupted: Callable[[], bool] = lambda: False,
+    interrupted: Callable[[], bool] = never,
+    clock: Clock = CLOCK,
 ) -> Problem | None:
     """Watch the instance until every API endpoint answers; None then, else what went wrong, and where.
 
@@ -39,33 +41,45 @@ def await_ready(
     """
     engine = wanted.wish.profile.engine
     assert engine is not None, "an instance has an engine"
-    start_s = time.monotonic()
+    start_s = clock.now_s()
     members = tuple(Member(Progress(p, 0, start_s), heard_s=start_s) for p in instance.processes)
     announce(members, engine, listener)
-    while not (found := trouble(members, engine, time.monotonic())):
-        before, members = members, poll(fleet, members, engine)
+
+    def look() -> Trouble | Literal["starting", "ready"]:
+        nonlocal members
+        before, members = members, poll(fleet, members, engine, clock)
         news = (m for m, old in zip(members, before, strict=True) if m.progress.phase != old.progress.phase)
         announce(tuple(news), engine, listener)
         if all(m.progress.ready for m in members if m.progress.answers):
-            took_s = round(time.monotonic() - start_s, 1)
-            listener(Event("phase", "healthy", subject=instance.name, data={"took_s": took_s}))
-            return None
-        if interrupted():
-            return unfinished(members, engine)
-        time.sleep(poll_every_s)
-    members = poll(fleet, members, engine)  # the peers' last lines, which may hold the cause
+            return "ready"
+        return trouble(members, engine, clock.now_s()) or "starting"
+
+    waited = wait_for(
+        look,
+        lambda now: now != "starting",
+        every_s=POLL_EVERY_S,
+        interrupted=interrupted,
+        clock=clock,
+    )
+    if waited.end is End.INTERRUPTED:
+        return unfinished(members, engine)
+    if not isinstance(waited.answer, Trouble):
+        data = {"took_s": round(waited.took_s, 1)}
+        listener(Event("phase", "healthy", subject=instance.name, data=data))
+        return None
+    members = poll(fleet, members, engine, clock)  # the peers' last lines, which may hold the cause
     first = first_to_end(fleet, instance, members)
-    found = Trouble(first, first.ending) if first else found
+    found = Trouble(first, first.ending) if first else waited.answer
     processes = [(m.progress.process, text_of(m)) for m in members]
     saved = [save_log(p.host, p.unit, text) for p, text in processes] if save_log else []
     return explain(found, members, engine, ", ".join(saved))
 
 
-def poll(fleet: Hands, members: Sequence[Member], engine: Engine) -> tuple[Member, ...]:
+def poll(fleet: Hands, members: Sequence[Member], engine: Engine, clock: Clock) -> tuple[Member, ...]:
     """Hear of every member once: one request a host, all hosts at once."""
     asked: dict[str, tuple[Probe, ...]] = {m.progress.process.host: questions(m, engine) for m in members}
     facts = fleet.ask(asked, within_s=look_within_s)
-    now_s = time.monotonic()
+    now_s = clock.now_s()
     return tuple(hear(m, facts[m.progress.process.host], engine, now_s) for m in members)
 
 

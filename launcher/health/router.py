@@ -3,7 +3,6 @@ users get."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 from launcher.health.hands import Hands, look_within_s
@@ -20,10 +19,11 @@ from launcher.model.problem import Problem
 from launcher.model.profile import RouterKind
 from launcher.model.run import Event, Listener
 from launcher.model.wish import Wanted
+from launcher.wait import CLOCK, Clock, wait_for
 
-# vllm-router is ready 2 to 6 s after its start, HAProxy at once; the rest is for slow workers
-within_s = 60.0
-poll_every_s = 1.0
+WITHIN_S = 60.0
+"""vllm-router is ready 2 to 6 s after its start, HAProxy at once; the rest is for slow workers."""
+POLL_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +39,25 @@ class Entrance:
         return "failed" in (self.front.active, *(r.active for r in self.routers))
 
 
-def await_routers(fleet: Hands, wanted: Wanted, front: Front, listener: Listener) -> Problem | None:
+def await_routers(
+    fleet: Hands, wanted: Wanted, front: Front, listener: Listener, *, clock: Clock = CLOCK
+) -> Problem | None:
     """Watch until both routers have a healthy worker in each pool and the front passes that on; None then."""
     kind = wanted.wish.profile.router
     assert kind is not None, "a router has a kind"
-    assert wanted.deployment is not None, "a router belongs to a deployment"
-    start_s = time.monotonic()
-    while True:
-        seen = look(fleet, wanted.deployment, front, kind)
-        problem = seen if isinstance(seen, Problem) else wrong_with(seen)
-        if problem is None:
-            listener(Event("ready", f"answers at {front.url}", front.host, "router"))
-            return None
-        if (isinstance(seen, Entrance) and seen.failed) or time.monotonic() - start_s > within_s:
-            return problem
-        time.sleep(poll_every_s)
+    deployment = wanted.deployment
+    assert deployment is not None, "a router belongs to a deployment"
+    seen = wait_for(
+        lambda: look(fleet, deployment, front, kind),
+        lambda now: isinstance(now, Entrance) and (now.failed or wrong_with(now) is None),
+        every_s=POLL_EVERY_S,
+        within_s=WITHIN_S,
+        clock=clock,
+    ).answer
+    problem = seen if isinstance(seen, Problem) else wrong_with(seen)
+    if problem is None:
+        listener(Event("ready", f"answers at {front.url}", front.host, "router"))
+    return problem
 
 
 def look(fleet: Hands, deployment: Deployment, front: Front, kind: RouterKind) -> Entrance | Problem:
@@ -77,13 +81,13 @@ def wrong_with(seen: Entrance) -> Problem | None:
             return Problem(f"{name} is {router.active}, not active", where, "", do)
         if not router.ready:
             told = ", ".join(f"{p} {good} of {total} healthy" for p, (good, total) in router.pools.items())
-            what = f"{name} is not ready after {within_s:.0f} s"
+            what = f"{name} is not ready after {WITHIN_S:.0f} s"
             return Problem(what, where, told or "its readiness address does not answer", do)
     front = seen.front
     where, do = f"{front.host}, unit {front.unit}", "dsv32-launch logs front"
     if front.active != "active":
         return Problem(f"front on {front.host} is {front.active}, not active", where, "", do)
     if not front.answers:
-        what = f"front on {front.host} does not answer at {front.url} after {within_s:.0f} s"
+        what = f"front on {front.host} does not answer at {front.url} after {WITHIN_S:.0f} s"
         return Problem(what, where, "the routers behind it are ready", do)
     return None

@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
-
 from launcher.model.problem import LauncherError
 from launcher.model.wish import Wish
 from launcher.remote import faults
@@ -18,6 +16,7 @@ from launcher.remote.link import BEAT_S
 from launcher.remote.route import Routes
 from launcher.remote.session import Session
 from launcher.remote.ssh import Ssh, ThrottledError, Wire
+from launcher.wait import try_again
 
 CONNECTS_AT_ONCE = 32
 """The key exchange is the controller's own work; more at once make each slower."""
@@ -106,14 +105,8 @@ class Connections:
         return session
 
     def _connect(self, connect: partial[Wire]) -> Wire:
-        again = Retrying(
-            retry=retry_if_exception_type(ThrottledError),
-            stop=stop_after_attempt(CONNECT_ATTEMPTS),
-            wait=wait_random_exponential(multiplier=0.2, max=3),
-            reraise=True,
-        )
         try:
-            return again(connect)
+            return try_again(connect, on=ThrottledError, attempts=CONNECT_ATTEMPTS)
         except ThrottledError as throttled:
             raise LauncherError(throttled.problem) from None
 

@@ -24,6 +24,7 @@ from launcher.remote.agent_looks import LOOKS
 from launcher.remote.connections import Connections
 from launcher.remote.reboot import Reboot
 from launcher.remote.session import Session
+from launcher.wait import CLOCK, Clock, wait_for
 
 T = TypeVar("T")
 HOSTS_AT_ONCE = 128
@@ -61,6 +62,7 @@ class Fleet:
         run_id: str,
         why: str = "",
         connections: Connections | None = None,
+        clock: Clock = CLOCK,
     ) -> None:
         """`runs_as` is who it is, for people; `run_id` names the run, and `why` says what it is for, in the
         hosts' records and locks.
@@ -68,6 +70,7 @@ class Fleet:
         `connections` that were entered before are left to whoever did; without, the fleet is to be entered.
         """
         self._settings = wish.inventory.ssh
+        self._clock = clock
         self.connections = connections or Connections(wish)
         self._by = {"who": runs_as, "run": run_id, "from": socket.gethostname()}
         self._key = secrets.token_hex(32)
@@ -161,7 +164,7 @@ class Fleet:
         None once it answers with another boot id; else why not, `within_s` after the order at the latest.
         """
         try:
-            return Reboot(self, host, listener, within_s).done()
+            return Reboot(self, host, listener, within_s, self._clock).done()
         except LauncherError as lost:
             return lost.problems[0]
 
@@ -195,11 +198,13 @@ class Fleet:
     def _lock(self, host: str) -> _Refused | None:
         """Take the lock, and ask in the same request who holds the host."""
         frame = {"lock": {**self._by, "pid": os.getpid()}, "ask": [(HOLD.kind, HOLD.args)]}
-        until = time.monotonic() + LOCK_GRACE_S
-        reply = self._session(host).request(frame, within_s=LOCK_WITHIN_S)
-        while "holder" in reply and time.monotonic() < until:
-            time.sleep(LOCK_RETRY_S)
-            reply = self._session(host).request(frame, within_s=LOCK_WITHIN_S)
+        reply = wait_for(
+            lambda: self._session(host).request(frame, within_s=LOCK_WITHIN_S),
+            lambda told: "holder" not in told,
+            every_s=LOCK_RETRY_S,
+            within_s=LOCK_GRACE_S,
+            clock=self._clock,
+        ).answer
         if "error" in reply:
             raise LauncherError(faults.op_failed(host, "lock", reply["error"]))
         if not reply.get("held"):

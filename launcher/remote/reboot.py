@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,6 +10,7 @@ from launcher.model.facts import Facts, Probe
 from launcher.model.plan import Op
 from launcher.model.problem import LauncherError, LockedError, Problem
 from launcher.model.run import Event, Listener
+from launcher.wait import CLOCK, Clock, wait_for
 
 LOOK_EVERY_S = 2.0
 ORDER_WITHIN_S = 60.0
@@ -58,6 +58,7 @@ class Reboot:
     host: str
     listener: Listener
     within_s: float
+    clock: Clock = CLOCK
 
     def done(self) -> Problem | None:
         """Order it, wait, lock again. LauncherError where the host cannot be asked, or refuses."""
@@ -79,22 +80,29 @@ class Reboot:
             return taken.problems[0]
 
     def _awaited(self, before: str) -> Problem | None:
-        began_s = time.monotonic()
+        """Why it is not back; None once it is."""
         last = f"{self.host} is still the boot that was to end"
-        while time.monotonic() - began_s < self.within_s:
-            time.sleep(LOOK_EVERY_S)
+
+        def missing() -> str:
+            """What keeps it from being back; empty where nothing does."""
+            nonlocal last
             answer = self.fleet.ask({self.host: (BOOT_ID, STARTED)}, ASK_WITHIN_S)[self.host]
             if isinstance(answer, Problem):
                 self.fleet.forget(self.host)
                 last = answer.what
-                continue
-            if text_of(answer[BOOT_ID]) == before:
-                continue
-            state = text_of(answer[STARTED])
-            if state in ("running", "degraded"):
-                self._say(f"is back after {time.monotonic() - began_s:.0f} s")
-                return None
-            last = f"systemd says: {state or 'nothing'}"
+            elif text_of(answer[BOOT_ID]) != before:
+                state = text_of(answer[STARTED])
+                last = "" if state in ("running", "degraded") else f"systemd says: {state or 'nothing'}"
+            return last
+
+        self.clock.sleep(LOOK_EVERY_S)  # it has only just been told to go
+        left_s = self.within_s - LOOK_EVERY_S
+        waited = wait_for(
+            missing, lambda why: not why, every_s=LOOK_EVERY_S, within_s=left_s, clock=self.clock
+        )
+        if waited.satisfied:
+            self._say(f"is back after {LOOK_EVERY_S + waited.took_s:.0f} s")
+            return None
         return Problem(
             what=f"{self.host} did not come back within {self.within_s:.0f} s of its reboot",
             where=self.host,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fake_clock import FakeClock
 from table_fleet import Table, TableFleet, Unit, quiet
 
 from launcher.flows.drain import of_routers, switch
@@ -26,7 +27,7 @@ POOLS = {
     "router": {"hosts": ["h04"]},
 }
 LOG = ("stub engine starts", "stub engine listens")
-QUIET = Run("r0-up", quiet, lambda *_: "", lambda: False, "ana", "2026-11-29")
+QUIET = Run("r0-up", quiet, lambda *_: "", lambda: False, "ana", "2026-11-29", clock=FakeClock())
 
 
 @dataclass

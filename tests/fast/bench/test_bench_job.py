@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from bench_records import LOAD, METHOD, POINT, document, measurement, sla
+from fake_clock import FakeClock
 from samples import sample
 
 from launcher.bench.reportserved import balance
 from launcher.bench.workload import Once
-from launcher.flows import bench_run
 from launcher.flows.bench import bench_of, measure, refuse_silent
 from launcher.flows.bench_run import OTHERS, Bench, Record, files
 from launcher.load.bench import read_telemetry
@@ -115,7 +115,11 @@ def measured(host: OneHost, bench: Bench) -> tuple[Measured, list[Event], dict[s
         kept[name] = text
         return f"runs/{name}"
 
-    return measure(host, bench, POINT, Record(events.append, keep, lambda: False)), events, kept
+    return (
+        measure(host, bench, POINT, Record(events.append, keep, lambda: False, clock=FakeClock())),
+        events,
+        kept,
+    )
 
 
 @pytest.mark.parametrize(
@@ -216,11 +220,8 @@ def test_an_engine_that_started_anew_is_seen_in_its_counters(bench: Bench) -> No
 OTHER = "dsv32-job-bench-0123456789ab.service"
 
 
-def test_two_benchmarks_at_once_would_measure_each_other(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_benchmarks_at_once_would_measure_each_other(bench: Bench) -> None:
     """The lock is ours, so nobody attends the other one: it is waited for, and its result is left."""
-    monkeypatch.setattr(bench_run, "AGAIN_EVERY_S", 0.0)
     own = f"dsv32-job-{bench.job(POINT, 1)}.service loaded active running"
     host = OneHost(others=[f"{own}\n{OTHER} loaded active running\n"] * 3, files=left(bench))
     _, events, _ = measured(host, bench)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 import pytest
+from fake_clock import FakeClock
 
-from launcher.flows import logs
 from launcher.flows.logs import PRIORITIES, Selection, follow, picked
 from launcher.flows.targets import Unit
 from launcher.health.marks import Marks
@@ -58,13 +58,8 @@ class Journals:
 
 
 def texts(fleet: Journals, wanted: Selection, looks: int = 1) -> list[str]:
-    found = islice(follow(fleet, (ENGINE, GUARD), wanted, MARKS), looks)
+    found = islice(follow(fleet, (ENGINE, GUARD), wanted, MARKS, clock=FakeClock()), looks)
     return [entry.text for look in found for entry in look.entries]
-
-
-@pytest.fixture(autouse=True)
-def _without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "follow_every_s", 0.0)
 
 
 def test_an_instance_and_its_guards_are_one_story() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_clock import FakeClock
 from samples import ROOT, sample
 from scripted_hosts import ScriptedHosts
 
@@ -34,12 +35,6 @@ DECODES = tuple(Answering("decode-0", f"h0{n}", (f"http://10.77.0.1{n}:8000",)) 
 def wanted(tmp_path: Path) -> Wanted:
     """prefill-0 on h01, decode-0 over h02 and h03, each with an API endpoint."""
     return resolve(sample("sandbox-dp2", tmp_path))
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(canary, "settle_within_s", 0.0)
-    monkeypatch.setattr(canary, "settle_every_s", 0.0)
 
 
 def test_counters_of_a_real_decode_are_read_by_name_and_label() -> None:
@@ -133,7 +128,7 @@ class Engines:
 def findings_of(wanted: Wanted, engines: Engines) -> dict[str, Any]:
     hosts = ScriptedHosts({}, post=engines.post, pages=engines.pages)
     serving = {"prefill-0", "decode-0"}
-    found = canary.canary(hosts, wanted, lambda event: None, serving=serving, nonce="r1")
+    found = canary.canary(hosts, wanted, lambda event: None, serving=serving, nonce="r1", clock=FakeClock())
     return {f.subject: f for f in found}
 
 
@@ -186,10 +181,10 @@ def test_without_a_router_each_engine_is_asked_at_its_own_address(tmp_path: Path
 
     hosts = ScriptedHosts({}, post=post)
     good, bad = (
-        canary.canary(hosts, wanted, lambda event: None, serving={"decode-0"}, nonce=nonce)
+        canary.canary(hosts, wanted, lambda event: None, serving={"decode-0"}, nonce=nonce, clock=FakeClock())
         for nonce in ("r1", "r2")
     )
     assert asked == ["http://10.77.0.11:8000/v1/completions"] * 2
     assert [(f.severity, f.subject) for f in good] == [(Severity.OK, "decode-0@h01")]
     assert [(f.severity, f.text) for f in bad] == [(Severity.ERROR, "the canary's request got status 500")]
-    assert canary.canary(hosts, wanted, lambda event: None, serving=(), nonce="r3") == ()
+    assert canary.canary(hosts, wanted, lambda event: None, serving=(), nonce="r3", clock=FakeClock()) == ()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_clock import FakeClock
 from samples import ROOT, sample
 from scripted_hosts import Process, ScriptedHosts
 
@@ -43,11 +44,6 @@ def decode(wanted: Wanted) -> Instance:
     return wanted.deployment.instance("decode-0")
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ready, "poll_every_s", 0.0)
-
-
 def test_phases_follow_the_recorded_log_of_a_start(engine: Engine, decode: Instance) -> None:
     progress = Progress(decode.processes[0], 0, since_s=0.0)
     names = []
@@ -80,7 +76,7 @@ def test_ready_when_every_process_answers(wanted: Wanted, decode: Instance) -> N
     hosts = ScriptedHosts({"h02": Process(answers_from=2), "h03": Process(answers_from=5)})
     events: list[Event] = []
 
-    assert ready.await_ready(hosts, wanted, decode, events.append) is None
+    assert ready.await_ready(hosts, wanted, decode, events.append, clock=FakeClock()) is None
 
     assert hosts.tick == 5
     assert (events[-1].kind, events[-1].text) == ("phase", "healthy")
@@ -100,7 +96,9 @@ def test_a_death_names_host_unit_status_and_first_error(wanted: Wanted, decode: 
         saved[host] = text
         return f"runs/r1/hosts/{host}/{unit}.log"
 
-    problem = ready.await_ready(hosts, wanted, decode, lambda event: None, save_log=save_log)
+    problem = ready.await_ready(
+        hosts, wanted, decode, lambda event: None, save_log=save_log, clock=FakeClock()
+    )
 
     assert problem is not None
     assert "decode-0" in problem.what
@@ -116,7 +114,7 @@ def test_an_end_with_status_0_is_a_death(wanted: Wanted, decode: Instance) -> No
         {"h02": Process({1: ["bye"]}, ends_at=3, result="success", exit_status=0), "h03": Process()}
     )
 
-    problem = ready.await_ready(hosts, wanted, decode, lambda event: None)
+    problem = ready.await_ready(hosts, wanted, decode, lambda event: None, clock=FakeClock())
 
     assert problem is not None
     assert "on h02 ended with exit status 0" in problem.what
@@ -124,14 +122,10 @@ def test_an_end_with_status_0_is_a_death(wanted: Wanted, decode: Instance) -> No
     assert hosts.tick <= 5
 
 
-def test_a_silent_host_ends_the_wait(
-    wanted: Wanted, decode: Instance, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = iter(range(10_000))
-    monkeypatch.setattr(ready.time, "monotonic", lambda: float(next(clock)))
+def test_a_silent_host_ends_the_wait(wanted: Wanted, decode: Instance) -> None:
     hosts = ScriptedHosts({"h02": Process(), "h03": Process()}, silent_from={"h03": 3})
 
-    problem = ready.await_ready(hosts, wanted, decode, lambda event: None)
+    problem = ready.await_ready(hosts, wanted, decode, lambda event: None, clock=FakeClock())
 
     assert problem is not None
     assert problem.where.startswith("h03")
@@ -142,7 +136,7 @@ def test_an_interrupted_wait_says_where_it_was(wanted: Wanted, decode: Instance)
     hosts: Any = ScriptedHosts({"h02": Process({1: ["Starting to load model m"]}), "h03": Process()})
 
     problem = ready.await_ready(
-        hosts, wanted, decode, lambda event: None, interrupted=lambda: hosts.tick >= 4
+        hosts, wanted, decode, lambda event: None, interrupted=lambda: hosts.tick >= 4, clock=FakeClock()
     )
 
     assert problem is not None

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_clock import FakeClock
 from moving_tables import MovingTable, Watched, known, next_of
 from routed_tables import routed_tables, routed_wanted
 from table_fleet import Killed, quiet
 
-from launcher.flows import drain
 from launcher.flows.bench_run import OTHERS, Record
 from launcher.flows.gated import gated_rollout
 from launcher.flows.load_gate import LoadGate
@@ -23,7 +23,6 @@ from launcher.flows.revisions import recall
 from launcher.flows.rollout import Manner, rollout
 from launcher.flows.run import Run
 from launcher.flows.up import Result
-from launcher.health import canary
 from launcher.load.bench import read_method
 from launcher.load.data import Data, shipped
 from launcher.model.facts import Probe
@@ -41,13 +40,6 @@ LOAD = Workload("load", "A load.", 128, 32, 16, (2,), settings={"dataset-name": 
 EVERY = 17
 """Ops from one kill to the next."""
 FORTH, AGAIN = "20261129T180000Z-upgrade", "20261129T190000Z-upgrade"
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(canary, "settle_every_s", 0.0)
-    monkeypatch.setattr(canary, "settle_within_s", 0.0)
-    monkeypatch.setattr(drain, "look_every_s", 0.0)
 
 
 @dataclass
@@ -126,7 +118,7 @@ def start(before: Wanted) -> Loaded:
 
 
 def run(name: str) -> Run:
-    return Run(name, quiet, lambda *_: "", lambda: False, "ana", "2026-11-29T18:05:00Z", "why")
+    return Run(name, quiet, lambda *_: "", lambda: False, "ana", "2026-11-29T18:05:00Z", "why", FakeClock())
 
 
 @dataclass

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_clock import FakeClock
 from routed_tables import POOLS, RoutedTables, routed_tables, routed_wanted
 from table_fleet import quiet
 
-from launcher.flows import drain
 from launcher.flows.restart import restart
 from launcher.flows.restart_order import Manner, meant_by
 from launcher.flows.run import Run
-from launcher.health import canary
 from launcher.model.finding import Finding
 from launcher.model.problem import InputError, PlanRefusedError
 from launcher.model.wish import Wanted
@@ -22,13 +21,8 @@ from launcher.model.wish import Wanted
 ONE_BY_ONE = Manner(rolling=True, canary=False, below_minimum=False, within_s=5.0)
 AT_ONCE = replace(ONE_BY_ONE, rolling=False)
 ANYHOW = replace(AT_ONCE, below_minimum=True)
-RUN = Run("r1-restart", quiet, lambda *_: "", lambda: False, "ana", "2026-11-29", "a fan")
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(canary, "settle_every_s", 0.0)
-    monkeypatch.setattr(drain, "look_every_s", 0.0)
+CLOCK = FakeClock()
+RUN = Run("r1-restart", quiet, lambda *_: "", lambda: False, "ana", "2026-11-29", "a fan", CLOCK)
 
 
 @pytest.fixture
@@ -169,10 +163,12 @@ def test_kv_that_is_fetched_need_not_be_waited_for_longer(wanted: Wanted) -> Non
         nonlocal looks
         table = fleet.tables["h01"]
         looks += host == "h01"
-        table.held = 0.25 if looks < 9 else 0.0  # type: ignore[attr-defined]
+        table.held = 0.25 if looks < 6 else 0.0  # type: ignore[attr-defined]
 
     fleet.before = fetched
+    before = len(CLOCK.slept)
     findings = restarted(fleet, wanted, "prefill-0")
+    assert len(CLOCK.slept) > before, "KV was held for a while"
     assert [f.text for f in findings if f.text.startswith("drained")] == [
         "drained: no request runs or waits, no KV is held"
     ]

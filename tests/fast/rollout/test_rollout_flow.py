@@ -8,17 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fake_clock import FakeClock
 from moving_tables import MovingTable, Watched, known, next_of
 from routed_tables import POOLS, routed_tables, routed_wanted
 from table_fleet import Killed, quiet
 
-from launcher.flows import drain, revisions
+from launcher.flows import revisions
 from launcher.flows.plan import plan
 from launcher.flows.rollout import Manner, rollout
 from launcher.flows.run import Run
 from launcher.flows.targets import limit_to
 from launcher.flows.up import Boots, Result, up
-from launcher.health import canary
 from launcher.model.problem import PlanRefusedError
 from launcher.model.wish import Wanted
 from launcher.resolve.revision import revision_of
@@ -28,13 +28,6 @@ ANYHOW = replace(CAREFUL, below_minimum=True)
 EVERY = 17
 """Ops from one kill to the next."""
 ROLLBACK = "20261129T180000Z-rollback"
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(canary, "settle_every_s", 0.0)
-    monkeypatch.setattr(canary, "settle_within_s", 0.0)
-    monkeypatch.setattr(drain, "look_every_s", 0.0)
 
 
 @pytest.fixture
@@ -66,7 +59,7 @@ def moved(
     *,
     name: str = "20261129T180000Z-rollback",
 ) -> Result:
-    run = Run(name, quiet, lambda *_: "", lambda: False, "ana", "2026-11-29T18:05:00Z", "why")
+    run = Run(name, quiet, lambda *_: "", lambda: False, "ana", "2026-11-29T18:05:00Z", "why", FakeClock())
     return rollout(fleet, before, after, manner, lambda _: True, run)
 
 
@@ -179,7 +172,7 @@ def upped(
     fleet: Watched, wanted: Wanted, kept: Mapping[str, Wanted], name: str, boots: Boots | None = None
 ) -> Result:
     """`up`, which finds what ran before by its revision."""
-    run = Run(name, quiet, lambda *_: "", lambda: False, "ana", "2026-11-29T19:00:00Z", "why")
+    run = Run(name, quiet, lambda *_: "", lambda: False, "ana", "2026-11-29T19:00:00Z", "why", FakeClock())
     everything = limit_to((), wanted.steps, wanted.deployment)
     return up(fleet, wanted, everything, lambda _: True, run, lambda entry: kept[entry.revision], boots=boots)
 

@@ -27,14 +27,15 @@ MAY_IMPORT = {
     "bench": {"model"},
     "compare": {"model", "resolve", "lint", "explain"},
     "record": {"model"},
-    "remote": {"model"},
-    "execute": {"model", "steps", "resolve", "remote", "record"},
-    "health": {"model", "remote", "record"},
+    "wait.py": set(),
+    "remote": {"model", "wait"},
+    "execute": {"model", "steps", "resolve", "remote", "record", "wait"},
+    "health": {"model", "remote", "record", "wait"},
     "sandbox": {"model"},
-    "flows": {"model", "load", "steps", "resolve", "remote", "execute", "health", "record", "sandbox"}
+    "flows": {"model", "load", "steps", "resolve", "remote", "execute", "health", "record", "sandbox", "wait"}
     | {"fit", "predict", "lint", "explain", "checks", "compare", "bench"},
-    "cli": {"model", "load", "steps", "resolve", "remote", "execute", "health", "record", "sandbox", "flows"}
-    | {"fit", "predict", "lint", "explain", "checks", "compare", "bench"},
+    "cli": {"model", "load", "steps", "resolve", "remote", "execute", "health", "record", "sandbox", "wait"}
+    | {"flows", "fit", "predict", "lint", "explain", "checks", "compare", "bench"},
 }
 # dependency -> path prefixes, below launcher/, that may import it
 DOORS = {
@@ -43,7 +44,7 @@ DOORS = {
     "yaml": ("load/document.py",),
     "pydantic": ("load/schema.py",),
     "jinja2": ("resolve/templates.py",),
-    "tenacity": ("remote/", "health/"),
+    "tenacity": ("wait.py",),
     "rich": ("cli/view.py", "cli/watch.py"),
     "typer": ("cli/",),
     "prometheus_client": ("health/metrics.py",),
