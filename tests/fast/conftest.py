@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections.abc import Generator
@@ -51,6 +52,12 @@ def sleep(seconds: float) -> None:
 
 sys.addaudithook(audit)
 time.sleep = sleep
+
+
+def pytest_collection_finish() -> None:
+    # what thousands of tests share stays until the end; Python need not look through it each time
+    gc.freeze()
+    gc.set_threshold(100_000)
 
 
 @pytest.hookimpl(wrapper=True)

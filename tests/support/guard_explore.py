@@ -105,8 +105,8 @@ class Explorer:
         while todo:
             _, world = heapq.heappop(todo)
             waiting.remove(world)
-            for step, *found in self.successors(world, self.mail[world]):
-                after, mail = self.folded(*found)
+            for step, came_to, told in self.successors(world, self.mail[world]):
+                after, mail = self.folded(came_to, told)
                 self.came.setdefault(after, (world, step))
                 before = self.mail.get(after)
                 joined = mail if before is None else union(before, mail)
