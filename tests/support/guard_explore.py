@@ -61,6 +61,10 @@ Mail = tuple[tuple[int, ...], ...]
 """Mail[hearer][teller]: a bit for each thing told."""
 
 
+Step = str | tuple[int, int, str]
+"""What leads from a world to another: in words, or who tells what and does what."""
+
+
 class ViolationError(Exception):
     """What must never be, and how it came about."""
 
@@ -76,10 +80,11 @@ class Explorer:
         self.most_epoch = self.most_tries + bounds.members - 1 if one else 1 << 30
         self.tolds: list[Any] = []
         self.numbers: dict[Any, int] = {}
+        self.steps: dict[tuple[Any, ...], tuple[Any, str]] = {}
         self.decided: dict[tuple[Any, ...], frozenset[tuple[int, str]]] = {}
         self.renamings = list(itertools.permutations(range(bounds.members)))
         self.mail: dict[World, Mail] = {}
-        self.came: dict[World, tuple[World | None, str]] = {}
+        self.came: dict[World, tuple[World | None, Step]] = {}
         self.new = Host(self.number(guard.Told()), DEAD, 0)
         self.at_rest: dict[tuple[tuple[Host, ...], int], tuple[Host, ...]] = {}
 
@@ -100,12 +105,12 @@ class Explorer:
         while todo:
             _, world = heapq.heappop(todo)
             waiting.remove(world)
-            for name, *found in self.successors(world, self.mail[world]):
-                after, mail = self.folded(*found)
-                self.came.setdefault(after, (world, name))
+            for step, came_to, told in self.successors(world, self.mail[world]):
+                after, mail = self.folded(came_to, told)
+                self.came.setdefault(after, (world, step))
                 before = self.mail.get(after)
                 joined = mail if before is None else union(before, mail)
-                if joined != before:
+                if joined is not before and joined != before:
                     self.mail[after] = joined
                     if after not in waiting:
                         waiting.add(after)
@@ -128,28 +133,37 @@ class Explorer:
         steps = sum(4 * t.epoch + phases.index(t.phase) for t in told) + sum(h.given for h in world.hosts)
         return steps + 100 * world.losses
 
-    def path(self, world: World | None) -> list[str]:
-        steps = []
+    def path(self, world: World | None, *more: Step) -> list[str]:
+        """The steps that lead to a world, in words, and more of them."""
+        steps = [*more[::-1]]
         while world is not None:
-            world, name = self.came[world]
-            steps.append(name)
-        return steps[::-1]
+            world, step = self.came[world]
+            steps.append(step)
+        return [step if isinstance(step, str) else self.worded(*step) for step in reversed(steps)]
+
+    def worded(self, i: int, told: int, action: str) -> str:
+        return f"{i} tells {tuple(self.tolds[told])}, {action or 'waits'}"
 
     def folded(self, world: World, mail: Mail) -> tuple[World, Mail]:
         """The same for all worlds that differ in the names of hosts alone."""
-        if all(h.alive == DEAD for h in world.hosts):
-            world = world._replace(hosts=tuple(h._replace(started=0) for h in world.hosts))
-        hosts = tuple(sorted(world.hosts))
-        alike = (r for r in self.renamings if tuple(world.hosts[i] for i in r) == hosts)
-        return world._replace(hosts=hosts), min(tuple(tuple(mail[i][j] for j in r) for i in r) for r in alike)
+        before = world.hosts
+        if all(h.alive == DEAD for h in before):
+            before = tuple(Host(h.told, DEAD, h.given) for h in before)
+        hosts = tuple(sorted(before))
+        if hosts == before and len({*hosts}) == len(hosts):
+            return World(hosts, world.losses), mail
+        alike = (r for r in self.renamings if tuple([before[i] for i in r]) == hosts)
+        renamed = [tuple([tuple([mail[i][j] for j in r]) for i in r]) for r in alike]
+        return World(hosts, world.losses), min(renamed)
 
-    def successors(self, world: World, mail: Mail) -> Iterator[tuple[str, World, Mail]]:
+    def successors(self, world: World, mail: Mail) -> Iterator[tuple[Step, World, Mail]]:
         for i, host in enumerate(world.hosts):
             boxes = tuple(box for j, box in enumerate(mail[i]) if j != i)
             for told, action in self.decisions(host, (), boxes):
                 yield from self.acted(world, mail, i, told, action)
             if host.alive != DEAD:
-                yield f"{i} dies", with_host(world, i, host._replace(alive=DEAD)), mail
+                dead = Host(host.told, DEAD, host.given, host.started)
+                yield f"{i} dies", with_host(world, i, dead), mail
             for given in range(host.given + 1, len(self.bounds.orders)):
                 order = self.bounds.orders[given]
                 yield f"{i} is given {order!r}", with_host(world, i, host._replace(given=given)), mail
@@ -161,24 +175,25 @@ class Explorer:
 
     def acted(
         self, world: World, mail: Mail, i: int, told: int, action: str
-    ) -> Iterator[tuple[str, World, Mail]]:
-        host, name = world.hosts[i], f"{i} tells {tuple(self.tolds[told])}, {action or 'waits'}"
+    ) -> Iterator[tuple[Step, World, Mail]]:
+        host, step = world.hosts[i], (i, told, action)
         before, now = self.tolds[host.told], self.tolds[told]
-        given = [self.bounds.orders[: h.given + 1] for h in world.hosts]
         anew = before.order and now.order and now.order != before.order
+        given = (self.bounds.orders[: h.given + 1] for h in world.hosts)
         if anew and not self.bounds.losses and not all(now.order in g for g in given):
-            raise ViolationError("an order was followed that not all had", *self.path(world), name)
-        if action == "start" and (now.tries >= self.most_tries or now.epoch > self.most_epoch):
-            raise ViolationError("it starts more often than it may", *self.path(world), name)
-        met = any(h.alive.epoch == now.epoch for h in world.hosts)
-        if action == "start" and now.epoch == host.started and met:
-            raise ViolationError("a process met one of an earlier life", *self.path(world), name)
+            raise ViolationError("an order was followed that not all had", *self.path(world, step))
+        if action == "start":
+            if now.tries >= self.most_tries or now.epoch > self.most_epoch:
+                raise ViolationError("it starts more often than it may", *self.path(world, step))
+            if now.epoch == host.started and any(h.alive.epoch == now.epoch for h in world.hosts):
+                raise ViolationError("a process met one of an earlier life", *self.path(world, step))
         alive = {"start": Life(now.epoch, now.order), "stop": DEAD}.get(action, host.alive)
         started = now.epoch if action == "start" else host.started
         mail = heard(mail, i, told)
-        yield name, with_host(world, i, host._replace(told=told, alive=alive, started=started)), mail
+        yield step, with_host(world, i, Host(told, alive, host.given, started)), mail
         if action == "stop":
-            yield name + " slowly", with_host(world, i, host._replace(told=told)), mail
+            slow = Host(told, host.alive, host.given, host.started)
+            yield (i, told, "stop slowly"), with_host(world, i, slow), mail
 
     def decisions(
         self, host: Host, said: tuple[int, ...], boxes: tuple[int, ...]
@@ -199,30 +214,28 @@ class Explorer:
 
     def decide(self, host: Host, said: tuple[int, ...]) -> Iterator[tuple[int, str]]:
         """With nothing wrong, with something wrong, and with something in the way; up to the last epoch."""
-        peers = [None if n < 0 else self.tolds[n] for n in said]
-        for here in (
-            self.here(host),
-            self.here(host, trouble="hangs"),
-            self.here(host, free=False, due=False),
-        ):
-            told, action = self.step(host, peers, here)
-            if here.trouble and self.tolds[host.told].phase == told.phase == self.guard.RUN:
+        for trouble, clear in (("", True), ("hangs", True), ("", False)):
+            told, action = self.step(host, said, trouble, clear)
+            if trouble and self.tolds[host.told].phase == told.phase == self.guard.RUN:
                 raise ViolationError("it hangs, and runs on", tuple(told))
-            if action == "start" and not (here.free and here.due):
+            if action == "start" and not clear:
                 raise ViolationError("it starts with something in the way", tuple(told))
             if told.epoch <= self.bounds.epochs:
                 yield self.number(told), action
 
-    def here(self, host: Host, *, trouble: str = "", free: bool = True, due: bool = True) -> Any:
-        """What a guard finds on its host."""
-        alive = host.alive != DEAD
-        return self.guard.Here(self.bounds.orders[host.given], alive, free, trouble, due=due)
-
-    def step(self, host: Host, said: list[Any], here: Any) -> tuple[Any, str]:
-        """What it tells then, and what it does."""
-        peers = {str(j): told for j, told in enumerate(said)}
-        decision = self.guard.decide(self.tolds[host.told], here, peers, self.most_tries)
-        return decision.told, decision.action
+    def step(
+        self, host: Host, said: tuple[int, ...], trouble: str = "", clear: bool = True
+    ) -> tuple[Any, str]:
+        """What it tells when its peers said that (-1: nothing), and what it does; `clear`: nothing is in the
+        way of a start."""
+        key = (host.told, host.given, host.alive != DEAD, said, trouble, clear)
+        if key not in self.steps:
+            order, alive = self.bounds.orders[host.given], host.alive != DEAD
+            here = self.guard.Here(order, alive, clear, trouble, due=clear)
+            peers = {str(j): None if n < 0 else self.tolds[n] for j, n in enumerate(said)}
+            decision = self.guard.decide(self.tolds[host.told], here, peers, self.most_tries)
+            self.steps[key] = decision.told, decision.action
+        return self.steps[key]
 
     def stuck(self) -> list[World]:
         """Worlds from which it does not come to what the orders say, once faults end and all is heard."""
@@ -253,8 +266,8 @@ class Explorer:
     def turn(self, hosts: tuple[Host, ...], i: int, gone: int) -> tuple[Host, ...]:
         """One step of one host."""
         host = hosts[i]
-        said = [None if j == gone else self.tolds[h.told] for j, h in enumerate(hosts) if j != i]
-        told, action = self.step(host, said, self.here(host))
+        said = tuple([-1 if j == gone else h.told for j, h in enumerate(hosts) if j != i])
+        told, action = self.step(host, said)
         alive = {"start": Life(told.epoch, told.order), "stop": DEAD}.get(action, host.alive)
         return (*hosts[:i], Host(self.number(told), alive, host.given), *hosts[i + 1 :])
 
@@ -275,19 +288,26 @@ class Explorer:
 
 
 def with_host(world: World, i: int, host: Host) -> World:
-    return world._replace(hosts=(*world.hosts[:i], host, *world.hosts[i + 1 :]))
+    return World((*world.hosts[:i], host, *world.hosts[i + 1 :]), world.losses)
 
 
 def union(one: Mail, other: Mail) -> Mail:
-    return tuple(tuple(a | b for a, b in zip(x, y, strict=True)) for x, y in zip(one, other, strict=True))
+    if one == other:
+        return one
+    pairs = zip(one, other, strict=True)
+    return tuple([tuple([a | b for a, b in zip(x, y, strict=True)]) for x, y in pairs])
 
 
 def heard(mail: Mail, i: int, told: int) -> Mail:
     """What `i` says now may reach the others, now or later."""
-    bits = [1 << told if teller == i else 0 for teller in range(len(mail))]
+    bit = 1 << told
+    if all(hearer == i or boxes[i] & bit for hearer, boxes in enumerate(mail)):
+        return mail
     return tuple(
-        boxes if hearer == i else tuple(box | bit for box, bit in zip(boxes, bits, strict=True))
-        for hearer, boxes in enumerate(mail)
+        [
+            boxes if hearer == i else (*boxes[:i], boxes[i] | bit, *boxes[i + 1 :])
+            for hearer, boxes in enumerate(mail)
+        ]
     )
 
 

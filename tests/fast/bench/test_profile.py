@@ -23,7 +23,7 @@ from launcher.model.trace import TraceEvent
 from launcher.resolve import resolve
 
 CAPTURE = read_capture(Data((shipped(),)))
-RECORDED = Path(__file__).parent / "data/cpu-rank.pt.trace.json.gz"
+RECORDED = Path(__file__).parent / "cpu-rank.pt.trace.json.gz"
 
 
 def event(

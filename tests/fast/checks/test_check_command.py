@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
-from commands import launch
 
 from launcher.checks.judge import holds
 from launcher.flows.check import all_checks
@@ -20,17 +16,6 @@ CHECKS = {check.id: check for check in all_checks()}
 
 def red(check: Check) -> CheckFinding:
     return CheckFinding(check, "wrong", ("gpu03",), "7, expected 8", check.remedy)
-
-
-def test_checks_are_listed_and_told_without_an_inventory(tmp_path: Path) -> None:
-    listed = launch("check", "--list", "--json", folder=tmp_path)
-    assert {json.loads(line)["id"] for line in listed.stdout.splitlines()} == CHECKS.keys()
-    whole = launch("check", "--explain", "gpu-count", folder=tmp_path).stdout
-    for word in ("nvidia-smi -L", "owner   hardware", "configs/checks/gpu.yaml:", "--despite gpu-count"):
-        assert word in whole
-    unknown = launch("check", "--only", "gpu-cuont", folder=tmp_path)
-    assert unknown.returncode == 2
-    assert "did you mean `gpu-count`?" in unknown.stderr
 
 
 def test_despite_takes_what_up_refuses_with_and_a_reason() -> None:

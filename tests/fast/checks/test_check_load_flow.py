@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
-from commands import launch
 from load_hosts import Killed, LoadHosts
 from samples import h200_hosts
 
-from launcher.checks.loadkept import document, kept
 from launcher.checks.meetings import planned
 from launcher.flows.check_load import (
     Measured,
@@ -24,7 +19,7 @@ from launcher.flows.check_load import (
     refuse_others,
     refuse_serving,
 )
-from launcher.model.load_check import End, Figure
+from launcher.model.load_check import End
 from launcher.model.problem import Exit, InputError, LauncherError, LockedError
 from launcher.model.run import Event
 from launcher.model.wish import Wanted
@@ -146,31 +141,3 @@ def test_slow_ones_run_only_when_they_or_their_topic_are_named() -> None:
     with pytest.raises(InputError) as refused:
         load_checks(["rdma-wrote"])
     assert "rdma-write" in refused.value.problems[0].do
-
-
-def keep(folder: Path, name: str, **values: float) -> None:
-    figures = [Figure("disk-read", (End(host),), value) for host, value in values.items()]
-    (folder / "runs" / name).mkdir(parents=True)
-    text = document(name, "small", [(kept(CHECKS["disk-read"], figures), ())])
-    (folder / "runs" / name / "load.json").write_text(text)
-
-
-def test_the_command_lists_tells_and_compares_without_a_host(tmp_path: Path) -> None:
-    listed = launch("check", "--load", "--list", "--json", folder=tmp_path)
-    assert {json.loads(line)["id"] for line in listed.stdout.splitlines()} == CHECKS.keys()
-    told = launch("check", "--load", "--explain", "rdma-write", folder=tmp_path).stdout
-    assert re.search(
-        "expects error below 360 Gb/s, warning below 380 Gb/s, warning 5% below the median", told
-    )
-    keep(tmp_path, "20260101T000000Z-check-load", a=20.0, b=20.0)
-    keep(tmp_path, "20260201T000000Z-check-load", a=20.5, b=12.0)
-    done = launch("check", "--compare", "20260101T000000Z-check-load", "last", folder=tmp_path)
-    assert done.returncode == Exit.WARNINGS
-    assert "worse   b: 20 → 12" in done.stdout
-    same = launch("check", "--compare", "last", "last", folder=tmp_path)
-    assert same.returncode == Exit.DONE
-    none = launch("check", "--compare", "last", "other", folder=tmp_path)
-    assert none.returncode == Exit.INPUT_WRONG
-    assert "run other kept no load.json" in none.stderr
-    unmeant = launch("check", "--load", "--despite", folder=tmp_path)
-    assert "no reason is given" in unmeant.stderr

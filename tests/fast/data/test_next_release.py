@@ -1,4 +1,4 @@
-"""An imaginary vLLM 0.34 that renames two flags: one data file, and everything knows it.
+"""An imaginary vLLM 999.0, which never comes, that renames two flags: one data file, and everything knows it.
 
 To deploy it takes a stack besides, as for every release: which versions of all else are installed with it.
 """
@@ -19,9 +19,9 @@ from launcher.model.wish import Wanted
 from launcher.resolve import resolve
 
 ENGINE = """
-about: vLLM 0.34, if it renamed two flags.
+about: vLLM 999.0, if it renamed two flags.
 based_on: vllm-0.33
-versions: ">=0.34,<0.35"
+versions: ">=999.0,<999.1"
 renamed:
   max-num-seqs: {flag: max-sequences}
   data-parallel-size: {flag: dp-ranks}
@@ -36,7 +36,7 @@ vllm serve deepseek-ai/DeepSeek-V3.2 --enable-expert-parallel --all2all-backend 
 @pytest.fixture
 def engine_dir(tmp_path: Path) -> Path:
     """The one file that knows it."""
-    path = tmp_path / "data/configs/engines/vllm-0.34.yaml"
+    path = tmp_path / "data/configs/engines/vllm-imaginary.yaml"
     path.parent.mkdir(parents=True)
     path.write_text(ENGINE)
     return tmp_path / "data"
@@ -53,7 +53,7 @@ def data_dir(engine_dir: Path) -> Path:
 
 def stack() -> str:
     text = (ROOT / "configs/stacks/current.yaml").read_text()
-    return text.replace("engine: vllm-0.33", "engine: vllm-0.34").replace('"0.33.0"', '"0.34.0"')
+    return text.replace("engine: vllm-0.33", "engine: vllm-imaginary").replace('"0.33.0"', '"999.0.0"')
 
 
 def inventory(folder: Path, *, name: str, more: str = "") -> Path:
@@ -92,7 +92,7 @@ def test_a_near_miss_of_a_new_name_is_told(tmp_path: Path, data_dir: Path) -> No
     with pytest.raises(InputError) as refused:
         resolve(load(path, data_dir=data_dir))
     (problem,) = refused.value.problems
-    assert problem.what == "vllm-0.34 has no flag --max-sequence"
+    assert problem.what == "vllm-imaginary has no flag --max-sequence"
     assert problem.do == "did you mean `max-sequences`?"
 
 
@@ -122,6 +122,6 @@ def test_rules_see_through_a_new_name_in_a_foreign_script(tmp_path: Path, engine
 
     today = found("0.33.0", ranks="--data-parallel-size", sequences="--max-num-seqs")
     assert "unknown-flag" not in today
-    assert today == found("0.34.0", ranks="--dp-ranks", sequences="--max-sequences")
+    assert today == found("999.0.0", ranks="--dp-ranks", sequences="--max-sequences")
     assert today != found("0.33.0", ranks="--dp-ranks", sequences="--max-sequences")
-    assert found("0.34.0", ranks="--dp-ranks", sequences="--max-num-seqs") == sorted([*today, "gone-flag"])
+    assert found("999.0.0", ranks="--dp-ranks", sequences="--max-num-seqs") == sorted([*today, "gone-flag"])

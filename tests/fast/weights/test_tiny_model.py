@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import struct
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -89,7 +90,7 @@ def test_only_printable_bytes_can_win(folder: Path) -> None:
 
 
 def test_manifest_names_every_file_and_refuses_what_is_no_model(folder: Path, tmp_path: Path) -> None:
-    tiny_model.make(tmp_path)
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     (tmp_path / ".cache").mkdir()
     (tmp_path / ".cache" / "leftover").write_text("x")
     written = write_manifest(tmp_path, lambda event: None)

@@ -23,7 +23,7 @@ from launcher.model.run import RunRecord
 from launcher.model.sla import Limit, Sla, Workload
 from launcher.resolve import resolve
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).with_name("bench")
 METHOD: Method = read_method(Data((shipped(),)))
 LOAD = Workload("load", "A load.", 4096, 32, 64, (16,), settings={"dataset-name": "random"})
 POINT = Point(64, 16)
