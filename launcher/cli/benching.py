@@ -90,9 +90,9 @@ def bench(
     from launcher.cli.output import choose
     from launcher.flows import bench as flow
     from launcher.flows.bench_run import Record
-    from launcher.flows.drained import respecting
     from launcher.load.bench import read_method, read_telemetry
     from launcher.load.data import Data, roots_of
+    from launcher.rollout.planning import respecting
 
     view, data = choose(json_lines=json_lines), Data(roots_of(data_dir))
     if listing:

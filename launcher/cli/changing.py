@@ -6,23 +6,26 @@ import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launcher.cli.context import connected
-from launcher.cli.gate import Gate
 from launcher.cli.interrupt import Interrupt
 from launcher.cli.output import View
 from launcher.cli.running import Running
+from launcher.execute.hands import Hands
+from launcher.flows.preflight import Report, no_preflight
 from launcher.model.finding import Finding
 from launcher.model.plan import Plan
 from launcher.model.problem import Exit, Problem
 from launcher.model.revision import Entry
 from launcher.model.wish import Wanted
+from launcher.rollout.planning import Proposal
 
 if TYPE_CHECKING:
-    from launcher.flows.run import Run
     from launcher.remote.connections import Connections
     from launcher.remote.fleet import Fleet
+    from launcher.rollout.run import Run
 
 
 @dataclass(slots=True)
@@ -38,6 +41,9 @@ class Work:
     """Somebody has agreed before any plan was shown."""
     agreed: bool = False
     """So they have to the plan."""
+    checks: Callable[[Hands, Proposal], Report] = no_preflight
+    first: Callable[[], None] | None = None
+    """What is done on this machine before hosts are changed."""
     findings: tuple[Finding, ...] = ()
     problems: tuple[Problem, ...] = ()
     code: Exit = Exit.DONE
@@ -46,17 +52,24 @@ class Work:
         """The run, as flows know it; `why` where nobody has said one."""
         return self.running.told(self.interrupt, why=why)
 
-    def approval(self, wanted: Wanted, gate: Gate | None = None) -> Callable[[Plan], bool]:
-        """Shows the plan, refuses what `gate` does, asks where nobody has agreed yet, and keeps it."""
-        from launcher.cli.operate import drained_lines, title
+    def preflight(self, fleet: Hands, proposal: Proposal) -> Report:
+        """What the command's preflight says."""
+        return self.checks(fleet, proposal)
 
-        def approve(planned: Plan) -> bool:
-            self.view.plan(planned, title=title(wanted), remark=drained_lines(wanted))
-            if gate:
-                gate.ask(self.fleet, wanted, planned, self.running.listen)
-            return self.approved(planned, ask=bool(planned))
+    def show(self, proposal: Proposal, report: Report) -> None:
+        """The plan, the order of its moves, and what is to be known before."""
+        from launcher.cli.preview import show
 
-        return approve
+        show(self.view, proposal, report)
+
+    def agrees(self, proposal: Proposal) -> bool:
+        """Ask where nobody has agreed yet; what was agreed to is kept, and done first where it is of this
+        machine."""
+        if not self.approved(proposal.plan, ask=bool(proposal.plan or self.first)):
+            return False
+        if self.first:
+            self.first()
+        return True
 
     def approved(self, planned: Plan, *, ask: bool, question: str = "Apply?") -> bool:
         """May a plan that was shown be applied? Nobody is asked who has agreed already; it is kept then."""
@@ -71,13 +84,7 @@ class Work:
 
     def keeper(self, present: Wanted) -> Callable[[Entry], Wanted]:
         """Reads what was wanted before, on the hosts of the `present`, into the run's folder."""
-        from launcher.flows.revisions import wanted_of
-
-        def kept(entry: Entry) -> Wanted:
-            folder = self.running.journal.folder / entry.revision
-            return wanted_of(self.fleet, entry, present.wish, folder, environment=os.environ)
-
-        return kept
+        return keeper(self.fleet, present, self.running.journal.folder)
 
     def ended(
         self,
@@ -91,12 +98,22 @@ class Work:
 
         `code`, and what it is `because` of: how it ends where nothing went wrong.
         """
-        wrong = (*failed, *(f.problem for f in findings if f.problem))
+        found = (f.problem for f in findings if f.problem)
+        wrong = (*failed, *(problem for problem in found if problem not in failed))
         self.findings = tuple(findings)
         self.problems = (*wrong, *because)
         self.code = Exit.HOSTS_FAILED if wrong else code
         if self.interrupt():
             self.code = Exit.INTERRUPTED
+
+
+def keeper(fleet: Fleet, present: Wanted, folder: Path) -> Callable[[Entry], Wanted]:
+    """Reads what was wanted before, on the hosts of the `present`, into a folder."""
+    from launcher.flows.revisions import wanted_of
+
+    return lambda entry: wanted_of(
+        fleet, entry, present.wish, folder / entry.revision, environment=os.environ
+    )
 
 
 @contextmanager
@@ -106,9 +123,11 @@ def changing(
     *,
     flow: str,
     why: str,
-    lock: Collection[str],
     yes: bool,
+    lock: Collection[str] = (),
     over: Connections | None = None,
+    checks: Callable[[Hands, Proposal], Report] = no_preflight,
+    first: Callable[[], None] | None = None,
 ) -> Iterator[Work]:
     """The frame of such a command: what happens in it is in the run's journal, and shown once it has ended.
 
@@ -118,7 +137,7 @@ def changing(
     with Running(wanted.wish, view, flow=flow, why=why) as running:
         interrupt = Interrupt(running.left)
         with connected(wanted, over=over, run_id=running.id, why=why, lock=lock) as fleet:
-            work = Work(fleet, running, interrupt, view, yes)
+            work = Work(fleet, running, interrupt, view, yes, checks=checks, first=first)
             yield work
         running.ended(work.code, work.problems)
     view.findings(work.findings)

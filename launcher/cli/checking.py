@@ -102,10 +102,11 @@ def asked(
     view: View, checks: tuple[Check, ...], inventory: Path | None, data_dir: Path | None, limit: str
 ) -> Exit:
     """Ask them, and say what is wrong."""
-    from launcher.cli.checktext import check_lines, open_lines, summary, what_of
+    from launcher.cli.checktext import check_lines, open_lines, summary
     from launcher.cli.context import connected, reached
     from launcher.cli.operate import limit_of
     from launcher.flows import check as flow
+    from launcher.flows.preflight import what_of
 
     with reached(inventory, data_dir, ahead=not limit) as (wanted, connections):
         hosts = limit_of(wanted, limit, view).hosts

@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from launcher.cli.findingtext import rows
-from launcher.cli.words import count, host_range
+from launcher.cli.words import count
 from launcher.flows.check import Report
+from launcher.flows.preflight import what_of
+from launcher.load.ranges import host_range
 from launcher.model.check import Check, CheckFinding, Question
-from launcher.model.problem import Problem
-
-
-def what_of(finding: CheckFinding) -> str:
-    """`driver version: 5 of 6 hosts 580.95.05, gpu04 580.82.07`."""
-    return f"{finding.check.title}: {said(finding) if finding.groups else finding.what}"
-
-
-def said(finding: CheckFinding) -> str:
-    """Who answers what: of a majority the number, of all others the names."""
-    total = sum(len(hosts) for _, hosts in finding.groups)
-    words = [f"{host_range(hosts)} {text}" for text, hosts in finding.groups]
-    if finding.majority:
-        text, hosts = finding.groups[0]
-        words[0] = f"{len(hosts)} of {total} hosts {text}"
-    return ", ".join(words) if finding.majority else "; ".join(words)
 
 
 def check_lines(findings: Iterable[CheckFinding]) -> Iterator[str]:
@@ -92,20 +78,6 @@ def explain_lines(check: Check) -> Iterator[str]:
         ("up", "refuses to begin with it, unless --despite " + check.id if check.refuses_up else ""),
         ("source", check.known_from),
         ("check", check.source),
-    )
-
-
-def refusals(findings: Sequence[CheckFinding]) -> tuple[Problem, ...]:
-    """Findings as the Problems that `up` ends with."""
-    return tuple(
-        Problem(
-            what_of(f),
-            host_range(f.hosts),
-            f.check.why,
-            f"{f.check.owner}: {f.remedy}; or go on: --despite {f.check.id} -m WHY",
-            more=f"dsv32-launch check --explain {f.check.id}",
-        )
-        for f in findings
     )
 
 

@@ -34,27 +34,28 @@ def drain(
     from launcher.cli.context import deployment_of, read_wanted
     from launcher.cli.operate import approval_possible
     from launcher.cli.output import choose
-    from launcher.flows import drain as flow
-    from launcher.flows.targets import routing
+    from launcher.flows.drain import drain as flow
+    from launcher.flows.drain import instance_of
     from launcher.record import person
+    from launcher.rollout.planning import Goal
 
     if not why.strip():
         raise InputError(Problem("no reason is given", "--why", do=f'drain {target} -m "what it is for"'))
     approval_possible(yes=yes)
     view = choose(json_lines=json_lines)
     wanted = read_wanted(inventory, data_dir)
-    instance = flow.instance_of(deployment_of(wanted), target)
+    deployment = deployment_of(wanted)
+    instance_of(deployment, target)
     when = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    entry = Drained(target, person(os.environ), when, why.strip())
-    lock = routing(wanted.deployment)
-    with changing(wanted, view, flow="drain", why=why, lock=lock, yes=yes) as work:
-        drained = flow.drained_too(work.fleet, wanted, entry, below_minimum=below_minimum)
-        here, run = flow.of_routers(wanted, drained), work.run()
-        outcome = flow.switch(work.fleet, here, work.approval(here), run)
-        if outcome and outcome.problems:
-            work.ended(failed=outcome.problems)
-        elif outcome:
-            work.ended([flow.await_idle(work.fleet, here, instance, run, within_s=within_s)])
+    entry, goal = (
+        Drained(target, person(os.environ), when, why.strip()),
+        Goal(wanted, deployment.routing_hosts),
+    )
+    with changing(wanted, view, flow="drain", why=why, yes=yes) as work:
+        result = flow(
+            work.fleet, goal, entry, work, work.run(), below_minimum=below_minimum, within_s=within_s
+        )
+        work.ended(result.findings, result.failed)
     raise typer.Exit(work.code)
 
 
@@ -71,18 +72,17 @@ def undrain(
     from launcher.cli.context import deployment_of, read_wanted
     from launcher.cli.operate import approval_possible
     from launcher.cli.output import choose
-    from launcher.flows import drain as flow
-    from launcher.flows.drained import drained_on
-    from launcher.flows.targets import routing
+    from launcher.flows.drain import instance_of
+    from launcher.flows.drain import undrain as flow
+    from launcher.rollout.planning import Goal
 
     approval_possible(yes=yes)
     view = choose(json_lines=json_lines)
     wanted = read_wanted(inventory, data_dir)
-    flow.instance_of(deployment_of(wanted), target)
-    lock = routing(wanted.deployment)
-    with changing(wanted, view, flow="undrain", why=why, lock=lock, yes=yes) as work:
-        drained = tuple(d for d in drained_on(work.fleet, wanted) if d.instance != target)
-        here = flow.of_routers(wanted, drained)
-        outcome = flow.switch(work.fleet, here, work.approval(here), work.run())
-        work.ended(failed=outcome.problems if outcome else ())
+    deployment = deployment_of(wanted)
+    instance_of(deployment, target)
+    goal = Goal(wanted, deployment.routing_hosts)
+    with changing(wanted, view, flow="undrain", why=why, yes=yes) as work:
+        result = flow(work.fleet, goal, target, work, work.run())
+        work.ended(result.findings, result.failed)
     raise typer.Exit(work.code)

@@ -177,5 +177,4 @@ class Book:
             yield
 
     def _target(self, case: Case, kind: str) -> str:
-        pool = case.instance.rpartition("-")[0]
-        return {"instance": case.instance, "host": case.host, "pool": pool, "fleet": ""}[kind]
+        return {"instance": case.instance, "host": case.host, "pool": case.pool, "fleet": ""}[kind]

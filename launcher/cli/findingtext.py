@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from launcher.cli.words import count, host_range
+from launcher.cli.words import count
 from launcher.flows.lint import Report
+from launcher.load.ranges import host_range
 from launcher.model.finding import RuleFinding
 from launcher.model.rule import Rule
 

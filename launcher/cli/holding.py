@@ -123,7 +123,8 @@ def deed_line(deed: Deed) -> str:
 
 def run_line(run: RunDeeds) -> str:
     """When, who from where, which run, on which hosts how much, how it ended."""
-    from launcher.cli.words import count, host_range
+    from launcher.cli.words import count
+    from launcher.load.ranges import host_range
 
     parts = [f"{count(sum(run.done.values()), 'op')} on {host_range(run.done)}"] if run.done else []
     if run.failed:

@@ -16,7 +16,7 @@ from launcher.model.plan import Plan
 from launcher.model.problem import Problem
 from launcher.model.run import Event
 from launcher.model.wish import Wanted
-from launcher.record.plans import change_document
+from launcher.record.plans import change_document, rollout_document
 
 
 class JsonView:
@@ -35,7 +35,7 @@ class JsonView:
             {
                 "title": title,
                 "remark": remark,
-                "order": plan.order,
+                **rollout_document(plan.rollout),
                 "holds": plan.holds,
                 "digest": plan.digest,
                 "changes": len(plan.changes),

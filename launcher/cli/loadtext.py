@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from launcher.checks.loadkept import Compared, Moved
 from launcher.cli.findingtext import rows
-from launcher.cli.words import count, host_range
+from launcher.cli.words import count
 from launcher.flows.check_load import Measured
+from launcher.load.ranges import host_range
 from launcher.model.load_check import End, LoadCheck, LoadFinding
 
 SHOWN = 8

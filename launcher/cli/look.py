@@ -39,7 +39,7 @@ def status(
     from launcher.cli.context import connected, deployment_of, read_wanted
     from launcher.cli.output import choose
     from launcher.flows import status as flow
-    from launcher.flows.drained import as_it_is
+    from launcher.rollout.planning import as_it_is
     from launcher.wait import looks
 
     view = choose(json_lines=json_lines)

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from launcher.cli.gate import Despite, gate_of, red_hosts, refused_remark
-from launcher.cli.options import BelowMinimum, DataDir, InventoryArgument, JsonLines, Limit, Verbose, Why, Yes
+from launcher.cli.options import (
+    BelowMinimum,
+    DataDir,
+    Despite,
+    DryRun,
+    InventoryArgument,
+    JsonLines,
+    Limit,
+    Verbose,
+    Why,
+    Yes,
+)
 from launcher.model.problem import Exit, InputError, Problem
 
 if TYPE_CHECKING:
     from launcher.cli.output import View
-    from launcher.execute.hands import Hands
+    from launcher.flows.preflight import Preflight
     from launcher.flows.targets import Limit as Limited
     from launcher.model.plan import Plan
     from launcher.model.wish import Wanted
+    from launcher.rollout.planning import Goal
 
 
 def plan(
@@ -35,41 +46,88 @@ def plan(
     json_lines: JsonLines = False,
     verbose: Verbose = 0,
 ) -> None:
-    """Show what `up` would change, and why. Changes nothing; exit 3 if there is anything to change."""
-    from launcher.cli.context import connected, reached, read_wanted
+    """Show what `up` would do, in which order, and why. Changes nothing; exit 3 if there is anything to
+    change, 6 if `up` would refuse."""
+    from launcher.cli.output import choose
 
-    refused, coming = "", ""
-    asked_nobody = nullcontext((read_wanted(inventory, data_dir, secrets=False), None)) if offline else None
-    with asked_nobody or reached(inventory, data_dir, ahead=not limit) as (wanted, connections):
-        from launcher.cli.output import choose
-        from launcher.execute.saved import saved_text
-        from launcher.flows import plan as flow
-        from launcher.flows.drained import respecting
-
-        view = choose(json_lines=json_lines, verbose=verbose)
-        hosts = limit_of(wanted, limit, view).hosts
-        if connections is None:
-            here = flow.limited(wanted, hosts)
-            planned = flow.plan_offline(here)
-        else:
-            with connected(wanted, over=connections) as fleet:
-                here = flow.limited(respecting(fleet, wanted), hosts)
-                planned = flow.plan(fleet, here)
-                if planned:
-                    refused = refused_remark(red_hosts(fleet, wanted, planned, data_dir))
-                    coming = forecast_of(fleet, here, planned)
-    remark = remark_of(wanted, data_dir) if planned else ""
-    told = remarks(remark, coming, refused, drained_lines(here), unfinished_line(planned))
-    view.plan(planned, title=title(wanted), remark=told)
+    view = choose(json_lines=json_lines, verbose=verbose)
     if offline:
-        view.offline(here)
+        raise typer.Exit(_plan_offline(inventory, limit, data_dir, view, out))
+    options = PlanOptions(limit=limit, out=out, data_dir=data_dir)
+    raise typer.Exit(_plan(inventory, view, options))
+
+
+def _plan_offline(
+    inventory: Path | None, limit: str, data_dir: Path | None, view: View, out: Path | None
+) -> Exit:
+    """Every step as a change from something unknown, then units and command lines."""
+    from launcher.cli.context import read_wanted
+    from launcher.cli.findingtext import warning_line
+    from launcher.cli.preview import drained_lines, remarks, title
+    from launcher.flows.lint import judged
+    from launcher.rollout.planning import limited, plan_offline
+
+    wanted = read_wanted(inventory, data_dir, secrets=False)
+    here = limited(wanted, limit_of(wanted, limit, view).hosts)
+    planned = plan_offline(here)
+    warnings = warning_line(judged(wanted, data_dir=data_dir), wanted.wish.inventory.path)
+    view.plan(planned, title=title(wanted), remark=remarks(warnings, drained_lines(here)))
+    view.offline(here)
     if out:
-        write_plan(out, saved_text(planned))
-        view.say(f"saved in {out}; apply it with: dsv32-launch up {wanted.wish.inventory.path} --plan {out}")
-    if planned.unreached:
-        view.problems(tuple(planned.unreached.values()))
-        raise typer.Exit(Exit.HOSTS_FAILED)
-    raise typer.Exit(Exit.CHANGES if planned else Exit.DONE)
+        save(view, wanted, out, planned)
+    return Exit.CHANGES if planned else Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """What `plan` and `up --dry-run` have in common."""
+
+    limit: str
+    data_dir: Path | None
+    out: Path | None = None
+    saved: Path | None = None
+    waived: frozenset[str] = frozenset()
+    reboots: bool = True
+    below_minimum: bool = False
+
+
+def _plan(inventory: Path | None, view: View, options: PlanOptions) -> Exit:
+    """What `up` would do, by what the hosts say."""
+    from launcher.cli.context import connected, reached
+    from launcher.cli.preview import dry_run
+    from launcher.rollout.planning import propose
+
+    with reached(inventory, options.data_dir, ahead=not options.limit) as (wanted, connections):
+        goal, preflight = _goal(wanted, view, options), _preflight(options)
+        with connected(wanted, over=connections) as fleet:
+            proposal = propose(fleet, goal)
+            code = dry_run(fleet, view, proposal, preflight)
+    if options.out:
+        save(view, wanted, options.out, proposal.plan)
+    return code
+
+
+def _goal(wanted: Wanted, view: View, options: PlanOptions) -> Goal:
+    from launcher.rollout.planning import Goal
+    from launcher.rollout.situation import Options
+
+    allowed = Options(reboots=options.reboots, below_minimum=options.below_minimum)
+    return Goal(wanted, limit_of(wanted, options.limit, view).hosts, allowed)
+
+
+def _preflight(options: PlanOptions) -> Preflight:
+    from launcher.flows.preflight import Preflight
+
+    saved = read_plan(options.saved) if options.saved else ""
+    return Preflight(options.data_dir, options.waived, saved, str(options.saved or ""))
+
+
+def save(view: View, wanted: Wanted, path: Path, planned: Plan) -> None:
+    """Save a plan for `up --plan`."""
+    from launcher.execute.saved import saved_text
+
+    write_plan(path, saved_text(planned))
+    view.say(f"saved in {path}; apply it with: dsv32-launch up {wanted.wish.inventory.path} --plan {path}")
 
 
 def up(
@@ -89,6 +147,7 @@ def up(
         bool, typer.Option("--no-reboot", help="Boot no host anew; say which ones wait for it.")
     ] = False,
     below_minimum: BelowMinimum = False,
+    dry_run: DryRun = False,
     why: Why = "",
     yes: Yes = False,
     data_dir: DataDir = None,
@@ -96,38 +155,28 @@ def up(
     verbose: Verbose = 0,
 ) -> None:
     """Bring the fleet to what the inventory says, stage by stage, and prove that it serves."""
+    from launcher.cli.changing import changing
     from launcher.cli.context import reached
+    from launcher.cli.output import choose
+    from launcher.flows.preflight import waived_checks
+    from launcher.flows.up import up as flow
 
-    approval_possible(yes=yes or bool(saved))
-    gate = gate_of(despite, why, data_dir)
-    saved_plan = read_plan(saved) if saved else None
+    approval_possible(yes=yes or dry_run or bool(saved))
+    options = PlanOptions(
+        limit=limit,
+        data_dir=data_dir,
+        saved=saved,
+        waived=waived_checks(despite, why, data_dir),
+        reboots=not no_reboot,
+        below_minimum=below_minimum,
+    )
+    view, checks = choose(json_lines=json_lines, verbose=verbose), _preflight(options)
+    if dry_run:
+        raise typer.Exit(_plan(inventory, view, options))
     with reached(inventory, data_dir, ahead=not limit) as (wanted, over):
-        from launcher.cli.changing import changing
-        from launcher.cli.output import choose
-        from launcher.execute.saved import refuse_if_moved
-        from launcher.flows import up as flow
-        from launcher.flows.drained import respecting
-
-        view = choose(json_lines=json_lines, verbose=verbose)
-        limited = limit_of(wanted, limit, view)
-        agreed, lock = yes or bool(saved), limited.hosts
-        with changing(wanted, view, flow="up", why=why, lock=lock, yes=agreed, over=over) as work:
-            wanted = respecting(work.fleet, wanted)
-
-            def approve(planned: Plan) -> bool:
-                remark = remark_of(wanted, data_dir) if planned else ""
-                coming = forecast_of(work.fleet, wanted, planned)
-                told = remarks(remark, coming, drained_lines(wanted), unfinished_line(planned))
-                view.plan(planned, title=title(wanted), remark=told)
-                if saved_plan is not None:
-                    refuse_if_moved(saved_plan, planned, path=str(saved))
-                gate.ask(work.fleet, wanted, planned, work.running.listen)
-                return work.approved(planned, ask=bool(planned))
-
-            boots = flow.Boots(reboots=not no_reboot, below_minimum=below_minimum)
-            result = flow.up(
-                work.fleet, wanted, limited, approve, work.run(), work.keeper(wanted), boots=boots
-            )
+        goal, agreed = _goal(wanted, view, options), yes or bool(saved)
+        with changing(wanted, view, flow="up", why=why, yes=agreed, over=over, checks=checks) as work:
+            result = flow(work.fleet, goal, work, work.run())
             work.ended(result.findings, result.failed)
     if result.outcome:
         view.say(f"{result.outcome.done} of {result.outcome.planned} changes made")
@@ -148,6 +197,7 @@ def down(
     from launcher.cli.changing import changing
     from launcher.cli.context import read_wanted
     from launcher.cli.output import choose
+    from launcher.cli.preview import title
     from launcher.flows import down as flow
 
     view = choose(json_lines=json_lines, verbose=verbose)
@@ -167,8 +217,8 @@ def down(
 
 def limit_of(wanted: Wanted, words: str, view: View) -> Limited:
     """What `--limit` means, and a word about what it adds and leaves out."""
-    from launcher.cli.words import host_range
     from launcher.flows.targets import limit_to
+    from launcher.load.ranges import host_range
 
     limited = limit_to(words.split(","), wanted.steps, wanted.deployment)
     if limited.added:
@@ -176,64 +226,6 @@ def limit_of(wanted: Wanted, words: str, view: View) -> Limited:
     if limited.left_out:
         view.say(f"left out: {host_range(limited.left_out)}")
     return limited
-
-
-def remark_of(wanted: Wanted, data_dir: Path | None) -> str:
-    """What rules warn of, in a line. InputError where they find that it cannot serve.
-
-    Asked where something is to change: reading all rules would be a third of a run that changes nothing.
-    """
-    if wanted.deployment is None:
-        return ""
-    from launcher.cli.findingtext import warning_line
-    from launcher.flows.lint import judged
-
-    return warning_line(judged(wanted, data_dir=data_dir), wanted.wish.inventory.path)
-
-
-def forecast_of(fleet: Hands, wanted: Wanted, planned: Plan) -> str:
-    """How long the weights take that are to come. Asked where some are: it costs each host two requests."""
-    if not planned.stage("weights"):
-        return ""
-    from launcher.cli.stagingtext import forecast_line
-    from launcher.flows.forecast import forecast
-
-    return forecast_line(forecast(fleet, wanted, planned))
-
-
-def drained_lines(wanted: Wanted) -> str:
-    """What is drained, a line each."""
-    return "\n".join(str(drained) for drained in (wanted.deployment.drained if wanted.deployment else ()))
-
-
-def unfinished_line(planned: Plan) -> str:
-    """A run that has begun to make these hosts another revision, and has not ended."""
-    from launcher.model.revision import unfinished
-
-    entry = unfinished(planned.remembered.values())
-    if entry is None:
-        return ""
-    to = f"run {entry.run} of {entry.who} to revision {entry.revision} has not ended"
-    return f"{to}: if nobody is at it, give its command again, or dsv32-launch rollback"
-
-
-def remarks(*texts: str) -> str:
-    """Those that say something, a line each."""
-    return "\n".join(text for text in texts if text)
-
-
-def title(wanted: Wanted) -> str:
-    """`prod · layout pd-wide-ep · stack current · vllm 0.33.0 · 6 hosts`."""
-    from launcher.cli.words import count
-
-    inventory, stack = wanted.wish.inventory, wanted.wish.profile.stack
-    words = [inventory.cluster]
-    if inventory.layout:
-        words.append(f"layout {inventory.layout}")
-    words.append(f"stack {stack.name}")
-    if stack.engine_version:
-        words.append(f"vLLM {stack.engine_version}")
-    return " · ".join([*words, count(len(wanted.steps), "host")])
 
 
 def read_plan(path: Path) -> str:

@@ -88,3 +88,15 @@ LoneHardware: TypeAlias = Annotated[
 LoneModel: TypeAlias = Annotated[
     str, typer.Option(metavar="NAME", help="With --layout: from configs/models/.")
 ]
+Despite: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--despite",
+        metavar="ID,...",
+        help="Begin although these checks are red; needs --why.",
+        show_default=False,
+    ),
+]
+DryRun: TypeAlias = Annotated[
+    bool, typer.Option("--dry-run", help="Show what would be done, in which order; exit 3, or 6 if refused.")
+]

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from launcher.cli.words import count, host_range
+from launcher.cli.words import count
+from launcher.load.ranges import host_range
 from launcher.model.plan import Action, Change, Plan
+from launcher.model.rollout import Move, Rollout
 from launcher.model.wish import Wanted
 from launcher.steps import turns
 
@@ -78,6 +80,41 @@ def summary(plan: Plan) -> str:
     if boots:
         words.append(f"{host_range(boots)} {'boots' if len(boots) == 1 else 'boot'}")
     return ", ".join(words) + "."
+
+
+def move_lines(rollout: Rollout) -> Iterator[str]:
+    """The order of the moves, a line each, where requests are kept from an instance or fail meanwhile."""
+    plain = rollout.strategy == "rolling" and not any(m.drained or m.outage for m in rollout.moves)
+    if plain and not rollout.waiting:
+        return
+    if rollout.why:
+        yield f"engines that run and engines that are wanted cannot serve together: {', '.join(rollout.why)}"
+    for number, move in enumerate(() if plain else rollout.moves, start=1):
+        yield f"{number}. {move_text(move, rollout)}"
+    yield from (problem.what for problem in rollout.waiting)
+
+
+def move_text(move: Move, rollout: Rollout) -> str:
+    """`decode-0: drained, stopped, gpu03 boots, started; decode-1 serves meanwhile`."""
+    words = [
+        "drained" if move.drained else "",
+        "stopped" if move.stops else "",
+        "" if move.instances and not move.stops else _stages(move),
+        f"{host_range(move.boots)} {'boots' if len(move.boots) == 1 else 'boot'}" if move.boots else "",
+        "started" if move.instances else "",
+        "asked" if move.canary else "",
+    ]
+    serving = ", ".join(move.serving)
+    verb = "serves" if len(move.serving) == 1 else "serve"
+    meanwhile = [f"{serving} {verb} meanwhile"] if move.drained and serving else []
+    meanwhile += [f"requests to pool {pool} fail meanwhile" for pool in move.outage]
+    meanwhile += ["from here on users reach what is new"] if move.commits and move.drained else []
+    who = ", ".join(move.instances) or host_range(move.hosts)
+    return "; ".join([f"{who}: {', '.join(word for word in words if word)}", *meanwhile])
+
+
+def _stages(move: Move) -> str:
+    return "routers" if move.stages == ("router",) else f"{', '.join(move.stages)} changes"
 
 
 def offline_lines(wanted: Wanted) -> Iterator[str]:

@@ -26,11 +26,12 @@ def remove(
     """
     from launcher.cli.changing import changing
     from launcher.cli.context import read_wanted
-    from launcher.cli.operate import approval_possible, title
+    from launcher.cli.operate import approval_possible
     from launcher.cli.output import choose
+    from launcher.cli.preview import title
     from launcher.flows import remove as flow
-    from launcher.flows.plan import limited
     from launcher.flows.targets import limit_to
+    from launcher.rollout.planning import limited
 
     view = choose(json_lines=json_lines)
     wanted = read_wanted(inventory, data_dir)

@@ -10,14 +10,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from launcher.cli.gate import Despite, gate_of
-from launcher.cli.options import BelowMinimum, DataDir, IdleWithin, InventoryOption, JsonLines, Why, Yes
+from launcher.cli.options import (
+    BelowMinimum,
+    DataDir,
+    Despite,
+    DryRun,
+    IdleWithin,
+    InventoryOption,
+    JsonLines,
+    Why,
+    Yes,
+)
 from launcher.model.problem import Exit, InputError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from launcher.execute.hands import Hands
     from launcher.model.revision import Entry
+    from launcher.model.wish import Wanted
+    from launcher.rollout.planning import Goal
+    from launcher.rollout.situation import Options
 
 
 def revisions(
@@ -33,12 +46,12 @@ def revisions(
 ) -> None:
     """List what hosts remember that was wanted of them, by whom, with which result. Changes nothing."""
     from launcher.cli.context import connected, read_wanted
-    from launcher.cli.operate import title
     from launcher.cli.output import choose
+    from launcher.cli.preview import title
     from launcher.flows import revisions as flow
-    from launcher.flows.plan import plan
     from launcher.model.revision import running
     from launcher.resolve.revision import revision_of
+    from launcher.rollout.planning import plan
 
     view = choose(json_lines=json_lines)
     wanted = read_wanted(inventory, data_dir)
@@ -72,39 +85,60 @@ def rollback(
     below_minimum: BelowMinimum = False,
     within_s: IdleWithin = 300.0,
     despite: Despite = "",
+    dry_run: DryRun = False,
     yes: Yes = False,
     data_dir: DataDir = None,
     json_lines: JsonLines = False,
 ) -> None:
     """Go back to what was good before, engine version included. No request fails where others serve."""
-    from launcher.cli.changing import changing
-    from launcher.cli.context import read_wanted
+    from launcher.cli.changing import changing, keeper
+    from launcher.cli.context import connected, read_wanted
     from launcher.cli.operate import approval_possible
     from launcher.cli.output import choose
-    from launcher.flows import revisions as flow
-    from launcher.flows.rollout import Manner, rollout
+    from launcher.cli.preview import dry_run as preview
+    from launcher.flows.preflight import Preflight, waived_checks
+    from launcher.flows.up import up
     from launcher.resolve.revision import revision_of
+    from launcher.rollout.planning import propose
+    from launcher.rollout.situation import Options
 
-    approval_possible(yes=yes)
-    gate = gate_of(despite, why, data_dir)
+    approval_possible(yes=yes or dry_run)
+    checks = Preflight(data_dir, waived_checks(despite, why, data_dir))
     view = choose(json_lines=json_lines)
     wanted = read_wanted(inventory, data_dir)
-    own, hosts = revision_of(wanted), wanted.wish.inventory.hosts
-    with changing(wanted, view, flow="rollback", why=why, lock=hosts, yes=yes) as work:
-        entries, _ = flow.recall(work.fleet, hosts)
-        entry = flow.chosen(entries, to) if to else target(entries, own)
-        kept = work.keeper(wanted)
-        after = kept(entry)
-        last = next((e for e in reversed(entries) if e.revision != entry.revision), None)
-        before = kept(last) if last else wanted
-        returns = bool(last and last.result == "good")
-        manner = Manner(below_minimum=below_minimum, within_s=within_s, returns=returns)
-        result = rollout(work.fleet, before, after, manner, work.approval(after, gate), work.run())
+    options = Options(below_minimum, keeps_minimum=True, needs_all=True, idle_within_s=within_s)
+    own = revision_of(wanted)
+    if dry_run:
+        with connected(wanted) as fleet, TemporaryDirectory() as folder:
+            kept = keeper(fleet, wanted, Path(folder))
+            goal, _, _ = _goal_back(fleet, wanted, to, kept, options)
+            raise typer.Exit(preview(fleet, view, propose(fleet, goal), checks))
+    with changing(wanted, view, flow="rollback", why=why, yes=yes, checks=checks) as work:
+        work.fleet.lock(wanted.wish.inventory.hosts)
+        goal, entry, returns = _goal_back(work.fleet, wanted, to, work.keeper(wanted), options)
+        result = up(work.fleet, goal, work, work.run(), go_back_on_failure=returns)
         work.ended(result.findings, result.failed)
     if own != entry.revision:
         view.say(f"{wanted.wish.inventory.path} still says {own}, and the next `up` goes there again:")
         view.say("dsv32-launch plan shows what differs; correct the inventory")
     raise typer.Exit(work.code)
+
+
+def _goal_back(
+    fleet: Hands, wanted: Wanted, to: str, kept: Callable[[Entry], Wanted], options: Options
+) -> tuple[Goal, Entry, bool]:
+    """Where a rollback goes, the entry that it goes to, and whether a failure of it goes back again."""
+    from launcher.flows import revisions as flow
+    from launcher.resolve.revision import revision_of
+    from launcher.rollout.planning import Goal
+
+    entries, _ = flow.recall(fleet, wanted.wish.inventory.hosts)
+    entry = flow.chosen(entries, to) if to else target(entries, revision_of(wanted))
+    after = kept(entry)
+    last = next((e for e in reversed(entries) if e.revision != entry.revision), None)
+    before = kept(last) if last else wanted
+    goal = Goal(after, frozenset(after.steps), options, before)
+    return goal, entry, bool(last and last.result == "good")
 
 
 def target(entries: Sequence[Entry], own: str) -> Entry:

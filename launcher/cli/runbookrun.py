@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,13 +49,19 @@ class Stop:
     """It was begun, and may have changed something."""
 
 
-def command_table() -> Mapping[str, Any]:
-    """The commands that this build has, by name."""
+@cache
+def program() -> Any:
+    """The command line of this build as click has it; typer takes 90 ms to make it."""
     from typer.main import get_command
 
     from launcher.cli.app import app
 
-    commands: Mapping[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
+    return get_command(app)
+
+
+def command_table() -> Mapping[str, Any]:
+    """The commands that this build has, by name."""
+    commands: Mapping[str, Any] = program().commands
     return commands
 
 
@@ -198,7 +205,9 @@ def kept_from(doing: Doing, move: Move) -> Stop | None:
     inventory = wanted.wish.inventory
     if "minimum" in move.step.only_if:
         with connected(wanted) as fleet:
-            found = looks.below_minimum(doing.scope, inventory, status(fleet, wanted, deployment_of(wanted)))
+            deployment = deployment_of(wanted)
+            now = status(fleet, wanted, deployment)
+            found = looks.below_minimum(doing.scope, inventory, deployment.instances, now)
         if found:
             return Stop(Exit.HOSTS_FAILED, found[0], begun=False)
     if "alone" in move.step.only_if:
@@ -250,14 +259,12 @@ def looked(doing: Doing, move: Move) -> Stop | None:
 
 def commanded(doing: Doing, move: Move, given: Sequence[str]) -> Stop | None:
     """A command of ours, run here as if it had been typed."""
-    from launcher.cli.app import app
-
     words = [*given]
     options = options_of(command_table()[move.words[0]])
     words += ["--yes"] if doing.yes and "--yes" in options else []
     words += ["--json"] if doing.json_lines and "--json" in options else []
     try:
-        code = app(words, prog_name=PROGRAM, standalone_mode=False) or 0
+        code = program().main(words, prog_name=PROGRAM, standalone_mode=False) or 0
     except LauncherError as error:
         if error.exit_code not in move.step.exits:
             raise

@@ -10,12 +10,12 @@ from pathlib import Path
 from types import TracebackType
 
 from launcher.cli.output import View
-from launcher.flows.run import Run
 from launcher.model.plan import Plan
 from launcher.model.problem import Exit, LauncherError, Problem
 from launcher.model.run import Event
 from launcher.model.wish import Wish
 from launcher.record import Journal, open_journal, runs_folder
+from launcher.rollout.run import Run
 
 
 class BugInRunError(Exception):
@@ -69,6 +69,7 @@ class Running:
             who=record.who,
             when=record.started[:19] + "Z",
             why=record.why.strip() or why,
+            flow=record.flow,
         )
 
     def plan(self, plan: Plan) -> None:

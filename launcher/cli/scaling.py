@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from launcher.cli.gate import Despite, gate_of
-from launcher.cli.options import DataDir, JsonLines, Verbose, Why, Yes
-from launcher.model.problem import InputError, PlanRefusedError, Problem
-
-if TYPE_CHECKING:
-    from launcher.model.plan import Plan
+from launcher.cli.options import DataDir, Despite, DryRun, JsonLines, Verbose, Why, Yes
+from launcher.model.problem import InputError, Problem
 
 
 def scale(
@@ -35,6 +31,7 @@ def scale(
         bool, typer.Option("--below-minimum", help="Even below a pool's minimum, which is lowered too.")
     ] = False,
     despite: Despite = "",
+    dry_run: DryRun = False,
     why: Why = "",
     yes: Yes = False,
     data_dir: DataDir = None,
@@ -48,20 +45,22 @@ def scale(
     written once you agree, before hosts change: the same command, or `up`, finishes a run that was killed.
     """
     from launcher.cli.changing import changing
-    from launcher.cli.context import chosen_inventory, deployment_of
+    from launcher.cli.context import chosen_inventory, connected, deployment_of
     from launcher.cli.edittext import edit_text
-    from launcher.cli.operate import approval_possible, drained_lines, remark_of, remarks, title
+    from launcher.cli.operate import approval_possible
     from launcher.cli.output import choose
+    from launcher.cli.preview import dry_run as preview
     from launcher.flows import scale as flow
-    from launcher.flows import up as bring
-    from launcher.flows.drained import respecting
     from launcher.flows.edited import edited_inventory
-    from launcher.flows.targets import limit_to
+    from launcher.flows.preflight import Preflight, waived_checks
+    from launcher.flows.up import up
     from launcher.load import load
     from launcher.resolve import resolve
+    from launcher.rollout.planning import Goal, propose
+    from launcher.rollout.situation import Options
 
-    approval_possible(yes=yes)
-    gate = gate_of(despite, why, data_dir)
+    approval_possible(yes=yes or dry_run)
+    checks = Preflight(data_dir, waived_checks(despite, why, data_dir))
     path = chosen_inventory(_inventory(words))
     counts = flow.counts_of([word for word in words if "=" in word])
     named = [text for text in hosts.split(",") if text.strip()]
@@ -70,24 +69,15 @@ def scale(
     wanted = resolve(made.wish)
     deployment_of(wanted)
     view = choose(json_lines=json_lines, verbose=verbose)
-    lock = made.wish.inventory.hosts
-    with changing(wanted, view, flow="scale", why=why, lock=lock, yes=yes) as work:
-        wanted = respecting(work.fleet, wanted)
-
-        def approve(planned: Plan) -> bool:
-            if planned.unreached:  # a router that cannot be told would go on asking what is removed
-                raise PlanRefusedError(*planned.unreached.values())
-            remark = remark_of(wanted, data_dir) if planned else ""
-            view.result("edit", {"lines": made.lines}, edit_text(made.lines))
-            view.plan(planned, title=title(wanted), remark=remarks(remark, drained_lines(wanted)))
-            gate.ask(work.fleet, wanted, planned, work.running.listen)
-            if not work.approved(planned, ask=bool(planned or made.lines)):
-                return False
-            made.write()
-            return True
-
-        everything = limit_to((), wanted.steps, wanted.deployment)
-        result = bring.up(work.fleet, wanted, everything, approve, work.run())
+    # a router that cannot be told would go on asking what is removed
+    goal = Goal(wanted, frozenset(wanted.steps), Options(needs_all=True))
+    view.result("edit", {"lines": made.lines}, edit_text(made.lines))
+    if dry_run:
+        with connected(wanted) as fleet:
+            raise typer.Exit(preview(fleet, view, propose(fleet, goal), checks))
+    write = made.write if made.lines else None
+    with changing(wanted, view, flow="scale", why=why, yes=yes, checks=checks, first=write) as work:
+        result = up(work.fleet, goal, work, work.run())
         work.ended(result.findings, result.failed)
     if result.outcome:
         view.say(f"{result.outcome.done} of {result.outcome.planned} changes made")

@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from launcher.cli.gate import Despite, Gate, gate_of
-from launcher.cli.options import BelowMinimum, DataDir, IdleWithin, InventoryArgument, JsonLines, Why, Yes
+from launcher.cli.options import (
+    BelowMinimum,
+    DataDir,
+    Despite,
+    DryRun,
+    IdleWithin,
+    InventoryArgument,
+    JsonLines,
+    Why,
+    Yes,
+)
 from launcher.model.problem import Exit, InputError
 
 if TYPE_CHECKING:
@@ -17,9 +26,10 @@ if TYPE_CHECKING:
     from launcher.cli.output import View
     from launcher.flows.edited import Edited
     from launcher.flows.load_gate import LoadGate
-    from launcher.flows.rollout import Manner
+    from launcher.flows.preflight import Preflight
     from launcher.load.data import Data
     from launcher.model.wish import Wanted
+    from launcher.rollout.planning import Goal
 
 
 def upgrade(
@@ -37,8 +47,9 @@ def upgrade(
             show_default=False,
         ),
     ] = "",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Ask no host: show what changes, and no more.")
+    dry_run: DryRun = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Ask no host: compare the two stacks, and no more.")
     ] = False,
     why: Why = "",
     below_minimum: BelowMinimum = False,
@@ -63,33 +74,49 @@ def upgrade(
     from launcher.flows.compare import compare, edits_to
     from launcher.flows.edited import edited_inventory
     from launcher.flows.lint import read
-    from launcher.flows.rollout import Manner
+    from launcher.flows.preflight import Preflight, waived_checks
     from launcher.load import load
     from launcher.load.data import Data, roots_of
     from launcher.resolve import resolve
+    from launcher.rollout.planning import Goal
+    from launcher.rollout.situation import Options
 
-    approval_possible(yes=yes or dry_run)
-    gate = gate_of(despite, why, data_dir)
+    approval_possible(yes=yes or dry_run or offline)
+    checks = Preflight(data_dir, waived_checks(despite, why, data_dir))
     view = choose(json_lines=json_lines)
-    path, opened = chosen_inventory(inventory), None if dry_run else os.environ
+    path, opened = chosen_inventory(inventory), None if offline else os.environ
     before = resolve(load(path, data_dir=data_dir, environment=opened))
     edits = edits_to(before.wish.inventory, stack=to, layout=layout)
     made = edited_inventory(path, edits, data_dir=data_dir, environment=opened)
-    told = compare(before, made.wish, read(Data(roots_of(data_dir))))
-    view.result("comparison", told, comparison_text(told, cluster=made.wish.inventory.cluster))
-    if told.problems:
-        raise InputError(*told.problems)
+    comparison = compare(before, made.wish, read(Data(roots_of(data_dir))))
+    view.result("comparison", comparison, comparison_text(comparison, cluster=made.wish.inventory.cluster))
+    if comparison.problems:
+        raise InputError(*comparison.problems)
     held = _held(before, Data(roots_of(data_dir)), gated_by) if gated_by else None
-    if not dry_run:
-        manner = Manner(below_minimum=below_minimum, within_s=within_s)
-        raise typer.Exit(_move(before, made, manner, gate, view, yes=yes, why=why, held=held))
+    if offline:
+        return
+    options = Options(below_minimum, keeps_minimum=True, needs_all=True, idle_within_s=within_s)
+    after = resolve(made.wish)
+    goal = Goal(after, frozenset(after.steps), options, before)
+    if dry_run:
+        raise typer.Exit(_preview(goal, checks, view))
+    raise typer.Exit(_move(goal, made, checks, view, yes=yes, why=why, held=held))
+
+
+def _preview(goal: Goal, checks: Preflight, view: View) -> Exit:
+    """What the hosts would be made, in which order."""
+    from launcher.cli.context import connected
+    from launcher.cli.preview import dry_run
+    from launcher.rollout.planning import propose
+
+    with connected(goal.wanted) as fleet:
+        return dry_run(fleet, view, propose(fleet, goal), checks)
 
 
 def _move(
-    before: Wanted,
+    goal: Goal,
     made: Edited,
-    manner: Manner,
-    gate: Gate,
+    checks: Preflight,
     view: View,
     *,
     yes: bool,
@@ -100,19 +127,16 @@ def _move(
     from launcher.cli.benching import EXITS
     from launcher.cli.changing import changing
     from launcher.cli.edittext import edit_text
-    from launcher.flows.gated import gated_rollout
-    from launcher.flows.rollout import rollout
-    from launcher.resolve import resolve
+    from launcher.flows.gated import gated_upgrade
+    from launcher.flows.up import up
 
     made.refuse_unwritable()
-    after = resolve(made.wish)
-    hosts = made.wish.inventory.hosts
-    with changing(after, view, flow="upgrade", why=why, lock=hosts, yes=yes) as work:
-        ask, run = work.approval(after, gate), work.run()
+    with changing(goal.wanted, view, flow="upgrade", why=why, yes=yes, checks=checks) as work:
+        run = work.run()
         if held:
-            result = gated_rollout(work.fleet, before, after, held(work), manner, ask, run)
+            result = gated_upgrade(work.fleet, goal, held(work), work, run)
         else:
-            result = rollout(work.fleet, before, after, manner, ask, run)
+            result = up(work.fleet, goal, work, run, go_back_on_failure=True)
         work.ended(result.findings, result.failed, code=EXITS[result.verdict], because=result.worse)
         stays = work.agreed and work.code in (Exit.DONE, Exit.CANNOT_TELL)
         if stays:

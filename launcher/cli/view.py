@@ -13,7 +13,7 @@ import rich.console
 from rich.table import Table
 from rich.text import Text
 
-from launcher.cli.plantext import Section, offline_lines, sections, summary
+from launcher.cli.plantext import Section, move_lines, offline_lines, sections, summary
 from launcher.cli.stagingtext import Together
 from launcher.cli.statustext import entrance_lines, guard_lines, live_lines, notes, process_rows, verdict
 from launcher.cli.words import problem_lines
@@ -83,7 +83,7 @@ class TextView:
             self._out.print(Text(str(hold), style="yellow"))
         if remark:
             self._out.print(Text(remark, style="yellow"))
-        for line in plan.order:
+        for line in move_lines(plan.rollout):
             self._out.print(Text(line))
         for section in sections(plan):
             self._out.print()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Collection, Iterator, Sequence
 
+from launcher.load.ranges import host_range
 from launcher.model.problem import Problem
 
 EXIT_CODES = (
@@ -13,19 +13,6 @@ EXIT_CODES = (
     "3 changes (plan), warnings (lint, check), cannot tell (bench, gate) · 4 locked · "
     "5 SLA missed, or worse than its baseline · 6 plan stale or surprise · 130 interrupted"
 )
-
-
-def host_range(hosts: Iterable[str]) -> str:
-    """`gpu01–gpu04, gpu07`: names that count up, written as ranges."""
-    names = sorted(set(hosts), key=lambda n: (re.sub(r"\d+$", "", n), len(n), n))
-
-    def place(item: tuple[int, str]) -> tuple[str, int]:
-        number = re.search(r"\d+$", item[1])
-        stem = item[1][: number.start()] if number else item[1]
-        return stem, int(number.group()) - item[0] if number else -1
-
-    runs = ([name for _, name in run] for _, run in groupby(enumerate(names), key=place))
-    return ", ".join(run[0] if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)
 
 
 def all_places(places: Sequence[str]) -> str:

@@ -23,7 +23,7 @@ def boot(progress: Progress, changes: Iterable[Change]) -> None:
     progress.done.extend(c for c in planned if c.host not in waiting and c.host not in progress.lost_hosts)
     if not waiting or progress.interrupted():
         return
-    if not progress.reboots:
+    if not progress.plan.rollout.reboots:
         for host, needs in waiting.items():
             progress.lose_host(host, _pending(progress, host, needs))
         return

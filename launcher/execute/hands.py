@@ -33,6 +33,10 @@ class Done(Protocol):
 class Hands(Protocol):
     """The fleet's verbs, as `remote.Fleet` has them."""
 
+    def lock(self, hosts: Iterable[str]) -> Mapping[str, Problem]:
+        """Keep other runs off these hosts until the fleet is closed. LockedError where another run or person
+        holds one; host → why it could not be asked."""
+
     def ask(
         self, questions: Mapping[str, Sequence[Probe]], *, within_s: float
     ) -> Mapping[str, Facts | Problem]:

@@ -40,15 +40,18 @@ def round_of(progress: Progress, changes: Mapping[str, Sequence[Change]]) -> tup
     return tuple(done)
 
 
-def stop_on(progress: Progress, ops: Mapping[str, Op]) -> None:
-    """Host → what stops an instance there, in one round; a host that cannot be told keeps it running."""
+def stop_on(progress: Progress, ops: Mapping[str, Sequence[Op]]) -> dict[str, Problem]:
+    """Stop instances, all hosts at once, by each host's ops; host → why they could not be stopped there."""
 
-    def stop(host: str) -> None:
-        progress.fleet.do(
-            host, [ops[host]], listener=progress.listener, within_s=WITHIN_S[ops[host].verb], subject="stop"
+    def stop(host: str) -> Problem | None:
+        within_s = sum(WITHIN_S[op.verb] for op in ops[host])
+        done = progress.fleet.do(
+            host, ops[host], listener=progress.listener, within_s=within_s, subject="stop"
         )
+        return done.error
 
-    progress.fleet.map(tuple(ops), stop)
+    ended = progress.fleet.map(tuple(ops), stop)
+    return {host: problem for host, problem in ended.items() if problem}
 
 
 def _do(progress: Progress, host: str, changes: Sequence[Change]) -> _Result:

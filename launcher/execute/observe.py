@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from launcher.execute.hands import Hands
@@ -22,22 +22,36 @@ class Observed:
 
     facts: Mapping[str, Facts]
     problems: Mapping[str, Problem] = field(default_factory=dict)
+    beside: Mapping[str, Facts | Problem] = field(default_factory=dict)
+    """The answers of hosts that were only asked what serves there."""
 
-    def updated(self, newer: Observed) -> Observed:
-        """These answers, with newer ones of some hosts in their place."""
-        facts = {h: f for h, f in self.facts.items() if h not in newer.problems}
-        problems = {h: p for h, p in self.problems.items() if h not in newer.facts}
-        return Observed(facts={**facts, **newer.facts}, problems={**problems, **newer.problems})
+    @property
+    def answers(self) -> Mapping[str, Facts | Problem]:
+        """What each host answered, or why it did not."""
+        return {**self.beside, **self.problems, **self.facts}
 
 
-def observe(fleet: Hands, wanted: Wanted, hosts: Iterable[str] | None = None) -> Observed:
-    """Ask `hosts`, or all that have steps, what their steps need to know."""
-    asked = wanted.steps if hosts is None else hosts
-    questions = {host: questions_of(wanted.steps[host]) for host in asked}
-    answers = fleet.ask(questions, within_s=wanted.wish.inventory.ssh.answer_within_s)
+def observe(
+    fleet: Hands,
+    wanted: Wanted,
+    hosts: Iterable[str] | None = None,
+    *,
+    beside: Mapping[str, Sequence[Probe]] | None = None,
+) -> Observed:
+    """Ask `hosts`, or all that have steps, what their steps need to know; and whatever hosts `beside` names,
+    in the same request."""
+    questions = {
+        host: questions_of(wanted.steps[host]) for host in (wanted.steps if hosts is None else hosts)
+    }
+    asked = dict(questions)
+    for host, more in (beside or {}).items():
+        asked[host] = tuple(dict.fromkeys([*questions.get(host, ()), *more]))
+    answers = fleet.ask(asked, within_s=wanted.wish.inventory.ssh.answer_within_s)
+    own = {host: answers[host] for host in questions}
     return Observed(
-        facts={h: a for h, a in answers.items() if isinstance(a, Facts)},
-        problems={h: a for h, a in answers.items() if isinstance(a, Problem)},
+        facts={h: a for h, a in own.items() if isinstance(a, Facts)},
+        problems={h: a for h, a in own.items() if isinstance(a, Problem)},
+        beside={h: a for h, a in answers.items() if h not in questions},
     )
 
 

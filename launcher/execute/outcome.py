@@ -28,6 +28,10 @@ class Outcome:
     problems: tuple[Problem, ...]
     """All of them, in the order in which they came up."""
     interrupted: bool
+    failed: bool
+    """A move failed."""
+    committed: bool
+    """Users reach what is new: nothing goes back any more."""
     next_command: str
     """What a person types next."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from launcher.execute.observe import Observed
@@ -15,7 +16,7 @@ from launcher.model.plan import Action, Change, Draft, Plan
 from launcher.model.revision import LAST
 from launcher.model.role import STAGES, Step
 from launcher.model.wish import Wanted
-from launcher.steps import KINDS, unit
+from launcher.steps import KINDS, turns, unit
 
 LIFE = (Action.START, Action.RESTART, Action.STOP)
 VOLATILE: Mapping[str, frozenset[str]] = {
@@ -38,11 +39,25 @@ def make_plan(wanted: Wanted, observed: Observed) -> Plan:
     changes.extend(list(_peers(wanted, observed, changes)))
     cut_off = broken_instances(wanted, observed.problems)
     return Plan(
-        changes=_ordered(wanted, (c for c in changes if c.instance not in cut_off)),
+        changes=in_order(wanted, (c for c in changes if c.instance not in cut_off)),
         facts={host: facts_digest(facts) for host, facts in observed.facts.items()},
         data_digest=wanted.wish.data_digest,
         unreached=dict(observed.problems),
     )
+
+
+def started_again(wanted: Wanted, observed: Observed, changes: Iterable[Change]) -> list[Change]:
+    """The same forced changes, by what their hosts say now: a RESTART, or a START of what has stopped."""
+    found = []
+    for change in changes:
+        facts = observed.facts.get(change.host)
+        step = next((s for s in wanted.steps[change.host] if s.id == change.step), None)
+        if facts is None or step is None:
+            continue
+        kind = turns if isinstance(step.want, turns.Params) else unit
+        draft = kind.start_again(step.want, facts, "")
+        found.append(replace(bind(step, draft), because=change.because, forced=True))
+    return found
 
 
 def bind(step: Step, draft: Draft) -> Change:
@@ -71,9 +86,12 @@ def broken_instances(wanted: Wanted, hosts: Iterable[str]) -> dict[str, str]:
 
 
 def facts_digest(facts: Facts) -> str:
-    """sha256 over one host's answers, but for what moves by itself, who holds it and what it remembers."""
+    """sha256 over one host's answers, but for what moves by itself: who holds it, what it remembers, and
+    whether engines answer."""
     rows = [
-        [p.kind, p.args, _lasting(p.kind, answer)] for p, answer in facts.items() if p not in (HOLD, LAST)
+        [p.kind, p.args, _lasting(p.kind, answer)]
+        for p, answer in facts.items()
+        if p not in (HOLD, LAST) and p.kind != "http"
     ]
     text = json.dumps(rows, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
@@ -103,7 +121,7 @@ def _peers(wanted: Wanted, observed: Observed, changes: Sequence[Change]) -> Ite
                 yield bind(step, draft)
 
 
-def _ordered(wanted: Wanted, changes: Iterable[Change]) -> tuple[Change, ...]:
+def in_order(wanted: Wanted, changes: Iterable[Change]) -> tuple[Change, ...]:
     """By stage; in it first what is done host by host, in step order, then instances, leaders first; what
     routers must have forgotten before it goes is last."""
     hosts = {host: n for n, host in enumerate(wanted.steps)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
@@ -11,36 +11,37 @@ from launcher.execute.outcome import HostOutcome, Outcome
 from launcher.execute.planner import broken_instances
 from launcher.model.deployment import Instance
 from launcher.model.inventory import ENGINE_POOLS
-from launcher.model.plan import Change, Plan
+from launcher.model.plan import Action, Change, Plan
 from launcher.model.problem import Problem
+from launcher.model.rollout import Move
 from launcher.model.run import Event, Listener
 from launcher.model.wish import Wanted
 
-Await: TypeAlias = Callable[[Instance], Problem | None]
+AwaitReady: TypeAlias = Callable[[Instance], Problem | None]
 """Waits until an instance that was just started is ready; a Problem says why it is not."""
 
 
-class Requests(Protocol):
-    """Takes instances that serve away from requests before they restart, and gives them back."""
+class Traffic(Protocol):
+    """The requests of users: who gets them, and whether they are answered."""
 
-    def take_away(self, instances: Sequence[Instance]) -> Mapping[str, Problem]:
-        """Nothing new is sent to them, and they have ended what they had begun. Host → why that could not be
-        done there: they serve on, and are not to be restarted."""
+    def drain(self, move: Move | None) -> Mapping[str, Problem]:
+        """Have routers send nothing to what the move drains, and requests to all else again; then wait until
+        what was drained is idle. None: the rollout is over. Host → why that could not be done there."""
 
-    def give_back(self, instances: Sequence[Instance]) -> Mapping[str, Problem]:
-        """Requests are sent to them again; host → why not."""
+    def check(self, move: Move) -> Problem | None:
+        """Ask the move's instances, with each other and with their partners; the first problem."""
 
 
-class LeftAlone:
-    """Whoever has no router, or no lock on the hosts that route, restarts what gets requests."""
+class Untouched:
+    """Requests go where they go: there is no router, or nothing that serves moves."""
 
-    def take_away(self, instances: Sequence[Instance]) -> Mapping[str, Problem]:
-        """They go on to get requests."""
+    def drain(self, move: Move | None) -> Mapping[str, Problem]:
+        """Nobody is told."""
         return {}
 
-    def give_back(self, instances: Sequence[Instance]) -> Mapping[str, Problem]:
-        """They never went."""
-        return {}
+    def check(self, move: Move) -> Problem | None:
+        """Nobody is asked."""
+        return None
 
 
 @dataclass(slots=True)
@@ -51,11 +52,12 @@ class Progress:
     wanted: Wanted
     plan: Plan
     listener: Listener
-    await_ready: Await
+    await_ready: AwaitReady
     interrupted: Callable[[], bool]
-    requests: Requests = field(default_factory=LeftAlone)
-    reboots: bool = True
-    """Hosts whose kernel is to show something else are booted anew; else they are told of, and left there."""
+    traffic: Traffic = field(default_factory=Untouched)
+    begun: int = -1
+    """The number of the last move that was begun."""
+    failed: list[Move] = field(default_factory=list)
     done: list[Change] = field(default_factory=list)
     lost_hosts: dict[str, Problem] = field(default_factory=dict)
     """Hosts not reached, or with a step that failed: nothing more is sent there."""
@@ -68,6 +70,70 @@ class Progress:
         """All that the deployment has."""
         return self.wanted.deployment.instances if self.wanted.deployment else ()
 
+    @property
+    def routing_hosts(self) -> frozenset[str]:
+        """The hosts that route."""
+        return self.wanted.deployment.routing_hosts if self.wanted.deployment else frozenset()
+
+    @property
+    def committed(self) -> bool:
+        """A move was begun since which users reach what is new."""
+        return any(move.commits for move in self.plan.rollout.moves[: self.begun + 1])
+
+    def begin(self, number: int) -> None:
+        """This move is next."""
+        move = self.plan.rollout.moves[number]
+        self.begun = number
+        self.listener(Event("move-started", ", ".join(move.instances or move.hosts), data={"number": number}))
+
+    def may_begin(self, move: Move) -> bool:
+        """After a failure nothing that serves is restarted, moves that build on each other end, and routers
+        go on leaving out what was drained and does not serve."""
+        if not self.failed:
+            return True
+        drained = any(failed.drained for failed in self.failed)
+        settled = not (drained and "router" in move.stages)
+        return self.plan.rollout.independent and settled and not self._restarts(move)
+
+    def blocked(self, move: Move) -> bool:
+        """Would it drain and restart an instance that is lost already? That one goes on as it is."""
+        return self._restarts(move) and any(name in self.lost_instances for name in move.instances)
+
+    def _restarts(self, move: Move) -> bool:
+        restarting = {c.instance for c in self.plan.changes if c.action is Action.RESTART}
+        return bool(restarting & set(move.instances))
+
+    def spoilt(self, move: Move) -> bool:
+        """Is one of its instances lost, or, where moves build on each other, one of its hosts?"""
+        lost = any(name in self.lost_instances for name in move.instances)
+        return lost or (not self.plan.rollout.independent and any(h in self.lost_hosts for h in move.hosts))
+
+    def fail(self, move: Move) -> None:
+        """Instances that serve and would have moved later go on as they are."""
+        self.failed.append(move)
+        if len(self.failed) > 1 or not self.plan.rollout.independent:
+            return
+        lost = next((name for name in move.instances if name in self.lost_instances), "")
+        why = f"{lost}, which moved before it, is not ready" if lost else "an earlier move failed"
+        moves = self.plan.rollout.moves
+        here = [name for name in move.instances if name not in self.lost_instances and self.blocked(move)]
+        later = [name for m in moves[self.begun + 1 :] if self._restarts(m) for name in m.instances]
+        do = self.next_command
+        for name in (*here, *later):
+            self.problems.append(
+                Problem(
+                    what=f"{name} is not restarted and runs what it ran before",
+                    where=name,
+                    why=why,
+                    do=do,
+                )
+            )
+
+    def lose_hosts(self, problems: Mapping[str, Problem]) -> None:
+        """Lose each of these hosts."""
+        for host, problem in problems.items():
+            self.lose_host(host, problem)
+
     def lose_host(self, host: str, problem: Problem) -> None:
         """Nothing more is sent to it, and what was to start there does not."""
         if host in self.lost_hosts:
@@ -79,15 +145,22 @@ class Progress:
         for name in broken_instances(self.wanted, [host]):
             if unreached or any(c.instance == name for c in self.plan.changes):
                 why = f"each rank waits for all others, and {host} is out: {problem.what}"
-                self.lose_instance(
-                    name, Problem(f"{name} is not started", where=host, why=why, do=problem.do)
-                )
+                again = any(c.instance == name and c.action is Action.RESTART for c in self.plan.changes)
+                what = f"{name} is not {'restarted' if again else 'started'}"
+                self.lose_instance(name, Problem(what, where=host, why=why, do=problem.do))
 
     def lose_instance(self, name: str, problem: Problem) -> None:
         """It counts as not serving."""
         if name not in self.lost_instances:
             self.lost_instances[name] = problem
             self.problems.append(problem)
+            self.listener(Event("instance-failed", problem.what, subject=name))
+
+    def lose_all(self, names: Iterable[str], problem: Problem) -> None:
+        """These instances count as not serving, all because of one problem."""
+        self.problems.append(problem)
+        for name in names:
+            self.lost_instances.setdefault(name, problem)
             self.listener(Event("instance-failed", problem.what, subject=name))
 
     def left(self, changes: Iterable[Change]) -> tuple[Change, ...]:
@@ -118,7 +191,7 @@ class Progress:
     def next_command(self) -> str:
         """Re-running is resuming; after success one looks."""
         look = "status" if self.wanted.deployment else "check"
-        verb = "up" if self.problems or self.interrupted() else look
+        verb = "up" if self.problems or self.failed or self.interrupted() else look
         return f"dsv32-launch {verb} {self.wanted.wish.inventory.path}"
 
     def outcome(self) -> Outcome:
@@ -135,5 +208,7 @@ class Progress:
             instances={i.name: self.lost_instances.get(i.name) for i in self.instances},
             problems=tuple(self.problems),
             interrupted=self.interrupted(),
+            failed=bool(self.failed),
+            committed=self.committed,
             next_command=self.next_command,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Any
 
 from launcher.model.plan import Plan
@@ -22,7 +23,7 @@ def refuse_if_moved(text: str, plan: Plan, *, path: str) -> None:
     now = json.loads(json.dumps(plan_document(plan)))
     if saved == now:
         return
-    moved = [*_moved_data(saved, now), *_moved_changes(saved, now)]
+    moved = [*_moved_data(saved, now), *_moved_changes(saved, now)] or [*_moved_order(saved, now)]
     # answers that no change rests on may move too, and nobody has seen what they mean
     moved = moved or [*_moved_facts(saved, now)]
     do = "dsv32-launch plan --out, and have the new plan approved"
@@ -60,6 +61,27 @@ def _moved_changes(saved: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator
     for place, change in before.items():
         if place not in after:
             yield f"{_name(place)} is no longer needed: {change['before']} → {change['after']}"
+
+
+def _moved_order(saved: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """The same changes in another order, or with other instances that serve meanwhile."""
+    before, after = saved["rollout"], now["rollout"]
+    if before["strategy"] != after["strategy"]:
+        yield f"the changes were to be made {before['strategy']}, and are now made {after['strategy']}"
+    elif before["moves"] != after["moves"]:
+        for number, (old, new) in enumerate(zip_longest(before["moves"], after["moves"]), start=1):
+            if old != new:
+                yield f"move {number} was {_move(old)}, is now {_move(new)}"
+
+
+def _move(move: Mapping[str, Any] | None) -> str:
+    if move is None:
+        return "not there"
+    words = [", ".join(move["instances"] or move["hosts"])]
+    words += [f"{', '.join(move['drained'])} drained"] if move["drained"] else []
+    words += [f"{', '.join(move['serving'])} serving meanwhile"] if move["serving"] else []
+    words += [f"nothing of {', '.join(move['outage'])} serving"] if move["outage"] else []
+    return " with ".join(words)
 
 
 def _moved_facts(saved: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

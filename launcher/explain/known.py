@@ -16,9 +16,10 @@ from launcher.model.profile import Settings
 from launcher.model.wish import Wanted
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Known:
-    """What answers rest on. Without slots, for what is remembered."""
+    """What answers rest on. Without slots, for what is remembered; equal to itself only, so that what was
+    made of it can be looked up by it."""
 
     wanted: Wanted
     launches: tuple[Launch, ...]

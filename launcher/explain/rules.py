@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from launcher.explain.fact import Fact, together
 from launcher.explain.known import Known
@@ -22,15 +23,25 @@ ORDER = ("fires", "accepted", "depends", "open", "quiet", "other release")
 def rule_facts(subjects: Collection[str], known: Known) -> Iterator[Fact]:
     """The rules that look at one of these names, what they find coming first."""
     found: list[Fact] = []
-    for rule in known.knowledge.rules:
+    for rule, looked, general in _watching(known):
         said = known.findings.get(rule.id, ())
-        looked = {n for subject in looks_at(rule.when) for n in (subject, *known.reads.get(subject, ()))}
-        general = not names.QUANTITIES.keys().isdisjoint(looks_at(rule.when))
         if general:
             said = tuple(f for f in said if any(subject in f.what for subject in subjects))
         if (said and general) or any(_meets(name, subject) for name in looked for subject in subjects):
             found.extend(_facts(rule, said, known.version))
     yield from sorted(found, key=lambda f: ORDER.index(f.value))
+
+
+@lru_cache(maxsize=1)
+def _watching(known: Known) -> tuple[tuple[Rule, frozenset[str], bool], ...]:
+    """Each rule, the names that it looks at, itself or through a quantity, and whether it speaks of names in
+    general."""
+    found = []
+    for rule in known.knowledge.rules:
+        own = frozenset(looks_at(rule.when))
+        general = not own.isdisjoint(names.QUANTITIES)
+        found.append((rule, own.union(*(known.reads.get(subject, ()) for subject in own)), general))
+    return tuple(found)
 
 
 def one_rule(rule: Rule, known: Known) -> Iterator[Fact]:

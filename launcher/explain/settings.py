@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from launcher.explain.fact import Fact, Topic, shown, together
 from launcher.explain.known import Known
 from launcher.explain.rules import rule_facts
-from launcher.explain.units import lines_of, unit_steps
+from launcher.explain.units import every_line
 from launcher.lint.quantities import QUANTITIES
 from launcher.lint.reading import Reading
 from launcher.lint.values import UntoldError
@@ -252,8 +252,7 @@ def _of_units(word: str, known: Known) -> Iterator[Topic]:
     """Variables that a unit's template sets itself."""
     lines = [
         (line, f"{step.want.name} on {step.host}")
-        for step in unit_steps(known.wanted)
-        for line in lines_of(step, known.wanted)
+        for step, line in every_line(known)
         if line.directive == "Environment" and line.value.startswith(f"{word}=")
     ]
     values = (

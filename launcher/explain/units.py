@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from launcher.explain.fact import Fact, together
 from launcher.explain.known import Known
@@ -46,12 +47,18 @@ def lines_of(step: Step, wanted: Wanted) -> tuple[UnitLine, ...]:
     return tuple(_line(*parts, step=step, written=written) for parts in _parts(str(file.content)))
 
 
+@lru_cache(maxsize=1)
+def every_line(known: Known) -> tuple[tuple[Step, UnitLine], ...]:
+    """The lines of all units on all hosts, each with its unit."""
+    wanted = known.wanted
+    return tuple((step, line) for step in unit_steps(wanted) for line in lines_of(step, wanted))
+
+
 def directive_facts(name: str, known: Known) -> Iterator[Fact]:
     """A directive in all units; what systemd does with it, and why ours is as it is."""
     found = [
         (line, f"{step.want.name} on {step.host}")
-        for step in unit_steps(known.wanted)
-        for line in lines_of(step, known.wanted)
+        for step, line in every_line(known)
         if line.directive == name
     ]
     if not found and name not in known.directives:

@@ -11,7 +11,6 @@ from launcher.compare.findings import Findings, compared
 from launcher.compare.lines import Difference, Release, differences
 from launcher.compare.versions import Need, Version, needs, versions
 from launcher.flows.fit import Load, fit
-from launcher.flows.groups import Member, first_group
 from launcher.flows.launches import launches_of
 from launcher.flows.lint import problem_of
 from launcher.lint.evaluate import evaluate
@@ -23,6 +22,7 @@ from launcher.model.profile import EnginePool
 from launcher.model.wish import Wanted, Wish
 from launcher.resolve import resolve
 from launcher.resolve.exchange import differences as kept_apart
+from launcher.rollout.groups import Member, first_group
 
 LOAD = Load(prompt=4096, answer=1024)
 """The request of which it is told how many fit: that of `fit` where nothing else is said."""

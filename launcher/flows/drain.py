@@ -1,50 +1,21 @@
-"""drain, undrain: an instance leaves the routers' hands without a failed request, and comes back."""
+"""drain, undrain: routers send no requests to an instance, until an operator gives it back."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
-from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
-from launcher.execute.outcome import Outcome
-from launcher.flows.drained import drained_on
-from launcher.flows.minimum import too_few
-from launcher.flows.plan import limited, plan
-from launcher.flows.run import Approve, Run
-from launcher.flows.status import status
 from launcher.flows.targets import unknown
-from launcher.health.canary import bodies
-from launcher.health.hands import look_within_s
-from launcher.health.metrics import read
-from launcher.health.state import api_urls, get
+from launcher.flows.up import Desk, Result, approved
 from launcher.model.deployment import Deployment, Drained, Instance
-from launcher.model.finding import Finding, Severity
-from launcher.model.history import default_in
 from launcher.model.problem import InputError, PlanRefusedError, Problem
-from launcher.model.run import Event
 from launcher.model.wish import Wanted
-from launcher.resolve import resolve
-from launcher.wait import wait_for
-
-LOOK_EVERY_S = 1.0
-LEASE = "kv-transfer-config.kv_connector_extra_config.kv_lease_duration"
-TIMEOUT = "VLLM_NIXL_ABORT_REQUEST_TIMEOUT"
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """What an instance still has to do."""
-
-    running: float
-    waiting: float
-    kv_usage: float
-    """The largest share of KV that a rank holds, 0 to 1."""
-
-    def __str__(self) -> str:
-        return f"{self.running:.0f} running, {self.waiting:.0f} waiting, KV use {self.kv_usage:.1%}"
+from launcher.rollout.idle import await_idle
+from launcher.rollout.minimum import too_few
+from launcher.rollout.planning import Goal, Proposal, look
+from launcher.rollout.run import Run
+from launcher.rollout.service import Service, with_drained
+from launcher.rollout.traffic import apply_to_routers, plan_routers, told
 
 
 def instance_of(deployment: Deployment, name: str) -> Instance:
@@ -58,19 +29,20 @@ def instance_of(deployment: Deployment, name: str) -> Instance:
     return deployment.instance(name)
 
 
-def drained_too(fleet: Hands, wanted: Wanted, entry: Drained, *, below_minimum: bool) -> tuple[Drained, ...]:
-    """What is drained, and this instance; who drained it first is kept.
+def drained_with(now: Service, wanted: Wanted, entry: Drained, *, below_minimum: bool) -> tuple[Drained, ...]:
+    """What is drained, and this instance. What an operator has drained already stays as it is; a drain of a
+    rollout or restart becomes the operator's.
 
     PlanRefusedError where none of its pool would be left, or, unless `below_minimum`, too few that serve.
     """
     assert wanted.deployment, "what is drained belongs to a deployment"
-    before = drained_on(fleet, wanted)
-    now = with_entry(before, entry)
-    if now == before:
+    before = now.drained
+    if any(d.instance == entry.instance and d.by == "operator" for d in before):
         return before
-    instance = wanted.deployment.instance(entry.instance)
+    after = (*(d for d in before if d.instance != entry.instance), entry)
+    instances, instance = wanted.deployment.instances, wanted.deployment.instance(entry.instance)
     pool = wanted.wish.inventory.pools[instance.pool]
-    if not {i.name for i in wanted.deployment.instances if i.pool == pool.name} - {d.instance for d in now}:
+    if not {i.name for i in instances if i.pool == pool.name} - {d.instance for d in after}:
         raise PlanRefusedError(
             Problem(
                 what=f"without {entry.instance} routers have no instance of pool {pool.name}",
@@ -79,131 +51,44 @@ def drained_too(fleet: Hands, wanted: Wanted, entry: Drained, *, below_minimum: 
                 do=f"dsv32-launch restart {entry.instance}, or dsv32-launch down to end the service",
             )
         )
-    up = serving(fleet, wanted) - {d.instance for d in before}
     do = "bring another one up first (dsv32-launch up), or say --below-minimum"
     pools = wanted.wish.inventory.pools
-    if problems := () if below_minimum else tuple(too_few(pools, [(instance,)], up, do=do)):
+    problems = tuple(too_few(pools, instances, [(instance,)], now.reached, do=do))
+    if problems and not below_minimum:
         raise PlanRefusedError(*problems)
-    return now
+    return after
 
 
-def with_entry(before: tuple[Drained, ...], entry: Drained) -> tuple[Drained, ...]:
-    """This instance among what is drained; who drained it first is kept."""
-    return before if any(d.instance == entry.instance for d in before) else (*before, entry)
+def drain(
+    fleet: Hands, goal: Goal, entry: Drained, desk: Desk, run: Run, *, below_minimum: bool, within_s: float
+) -> Result:
+    """Tell the routers, and wait until the instance has ended its requests. PlanRefusedError as
+    `drained_with`, and where a host that routes does not answer."""
+    fleet.lock(goal.hosts)
+    now = look(fleet, goal.wanted)
+    drained = drained_with(now, goal.wanted, entry, below_minimum=below_minimum)
+    result = _tell_routers(fleet, goal, now, drained, desk, run)
+    if result.outcome is None or result.problems or goal.wanted.deployment is None:
+        return result
+    instance = goal.wanted.deployment.instance(entry.instance)
+    idle = await_idle(fleet, goal.wanted, instance, run, within_s=within_s)
+    return replace(result, findings=(told(idle, run),))
 
 
-def others(fleet: Hands, wanted: Wanted, instance: Instance, drained: tuple[Drained, ...]) -> set[str]:
-    """The other instances of its pool that serve and get requests."""
-    assert wanted.deployment, "what is drained belongs to a deployment"
-    pool = {i.name for i in wanted.deployment.instances if i.pool == instance.pool}
-    return serving(fleet, wanted) & pool - {d.instance for d in drained} - {instance.name}
+def undrain(fleet: Hands, goal: Goal, instance: str, desk: Desk, run: Run) -> Result:
+    """Have the routers send requests to an instance again."""
+    fleet.lock(goal.hosts)
+    now = look(fleet, goal.wanted)
+    drained = tuple(d for d in now.drained if d.instance != instance)
+    return _tell_routers(fleet, goal, now, drained, desk, run)
 
 
-def serving(fleet: Hands, wanted: Wanted) -> set[str]:
-    """The instances all of whose processes are up."""
-    assert wanted.deployment, "what serves belongs to a deployment"
-    down = {p.instance for p in status(fleet, wanted, wanted.deployment).processes if not p.up}
-    return {i.name for i in wanted.deployment.instances} - down
-
-
-def of_routers(wanted: Wanted, drained: tuple[Drained, ...]) -> Wanted:
-    """What must be true of the routers alone: nothing else of their hosts is touched."""
-    told = resolve(wanted.wish, drained)
-    hosts = {r.host for r in told.deployment.routers} if told.deployment else set()
-    here = limited(told, hosts)
-    steps = {host: tuple(s for s in own if s.role == "router") for host, own in here.steps.items()}
-    return replace(here, steps=steps, whole=False)
-
-
-def switch(fleet: Hands, wanted: Wanted, approve: Approve, run: Run) -> Outcome | None:
-    """Routers as `wanted` has them, users taken over without a failed request; None if that was not approved.
-
-    PlanRefusedError where a host that routes does not answer: it would go on as before.
-    """
-    planned = plan(fleet, wanted)
-    if planned.unreached:
-        raise PlanRefusedError(*planned.unreached.values())
-    if not approve(planned):
-        return None
-    return apply(
-        fleet,
-        wanted,
-        planned,
-        run.listener,
-        start_instance=lambda _: None,
-        interrupted=run.interrupted,
-    )
-
-
-def await_idle(fleet: Hands, wanted: Wanted, instance: Instance, run: Run, *, within_s: float) -> Finding:
-    """Wait until the instance has no request and, of prefill, no KV that decode may still fetch; then what is
-    left, if the time is over."""
-    lease_s = kept_s(wanted, instance) if instance.pool == "prefill" else 0.0
-    quiet_s: float | None = None
-    """Since when it has no request."""
-
-    def look() -> tuple[Load | None, bool]:
-        """What it still has to do, and whether that is nothing."""
-        nonlocal quiet_s
-        now, now_s = load_of(fleet, wanted, instance), run.clock.now_s()
-        if now is None:
-            return now, True
-        if now.running + now.waiting:
-            quiet_s = None
-            return now, False
-        quiet_s = now_s if quiet_s is None else quiet_s
-        return now, now.kv_usage == 0 or now_s - quiet_s >= lease_s
-
-    waited = wait_for(
-        look,
-        lambda seen: seen[1],
-        every_s=LOOK_EVERY_S,
-        within_s=within_s,
-        interrupted=run.interrupted,
-        on_change=lambda seen: run.listener(
-            Event("phase", f"{instance.name}: {seen[0]}", subject=instance.name)
-        ),
-        clock=run.clock,
-    )
-    now, _ = waited.answer
-    if now is None:
-        return Finding(Severity.OK, instance.name, "drained; it does not answer, so nothing is waited for")
-    if not waited.satisfied:
-        return _left(instance, now, waited.took_s)
-    held = f"KV leases of {lease_s:.0f} s are over" if now.kv_usage else "no KV is held"
-    return Finding(Severity.OK, instance.name, f"drained: no request runs or waits, {held}")
-
-
-def _left(instance: Instance, now: Load, waited_s: float) -> Finding:
-    what = f"{instance.name} gets no new requests and is not idle after {waited_s:.0f} s: {now}"
-    do = f"dsv32-launch drain {instance.name} waits on"
-    return Finding(Severity.ERROR, instance.name, what, Problem(what, instance.name, do=do))
-
-
-def load_of(fleet: Hands, wanted: Wanted, instance: Instance) -> Load | None:
-    """By the metrics of all its endpoints; None where none of them answers."""
-    engine = wanted.wish.profile.engine
-    assert engine, "what serves has an engine"
-    pages = {p.host: tuple(get(url + "/metrics") for url in api_urls(p)) for p in instance.processes}
-    facts = fleet.ask({host: asked for host, asked in pages.items() if asked}, within_s=look_within_s)
-    readings = [read(t, engine.metrics) for h in facts for t in bodies(facts[h], pages[h])]
-    if not readings:
-        return None
-    usage = [value for r in readings for value in r.ranks("kv_usage").values()]
-    running, waiting = (sum(r.total(word) for r in readings) for word in ("running", "waiting"))
-    return Load(running, waiting, max(usage, default=0.0))
-
-
-def kept_s(wanted: Wanted, instance: Instance) -> float:
-    """Seconds after which prefill gives up KV that nobody has fetched: as set, else the release's default."""
-    process, profile = instance.processes[0], wanted.wish.profile
-    text = next((a.value for a in process.arguments if a.flag == "--kv-transfer-config"), None)
-    told: Mapping[str, Any] = json.loads(text or "{}").get("kv_connector_extra_config", {})
-    if "kv_lease_duration" in told:
-        return float(told["kv_lease_duration"])
-    if TIMEOUT in process.environment:
-        return float(str(process.environment[TIMEOUT].value))
-    version, history = profile.stack.engine_version, profile.history
-    entries = (history.settings.get(LEASE), history.variables.get(TIMEOUT))
-    defaults = (default_in(entry, version) for entry in entries if entry)
-    return float(next((d for d in defaults if d), "0"))
+def _tell_routers(
+    fleet: Hands, goal: Goal, now: Service, drained: tuple[Drained, ...], desk: Desk, run: Run
+) -> Result:
+    wanted = with_drained(goal.wanted, drained)
+    here, planned = plan_routers(fleet, wanted)
+    proposal = Proposal(wanted, here, planned, now, goal, drained)
+    if not approved(fleet, proposal, desk, run):
+        return Result(planned, None)
+    return Result(planned, apply_to_routers(fleet, here, planned, run))

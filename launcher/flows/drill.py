@@ -33,6 +33,8 @@ class Case:
     hosts: tuple[str, ...]
     """Of the instance; else that host alone, or all."""
     names: Mapping[str, str]
+    pool: str = ""
+    """The instance's."""
     replaced: bool = False
     """Another instance of its pool serves in its place."""
 
@@ -105,7 +107,8 @@ def _of_engines(drill: Drill, deployment: Deployment) -> Iterator[Case]:
             hosts = first.hosts if first else ()
             peer = next((h for h in hosts if h != p.host), p.host)
             names = {**case.names, "instance": p.instance, "guard": p.guard_unit, "peer": peer}
-            yield replace(case, instance=p.instance, hosts=hosts, names=names, replaced=len(instances) > 1)
+            replaced = len(instances) > 1
+            yield replace(case, instance=p.instance, pool=pool, hosts=hosts, names=names, replaced=replaced)
 
 
 def _case(drill: Drill, deployment: Deployment, host: str, unit: str) -> Case:

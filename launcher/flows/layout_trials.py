@@ -17,8 +17,7 @@ from launcher.execute.hands import Hands
 from launcher.flows.bench import measure, measurement
 from launcher.flows.bench_run import Bench, Record
 from launcher.flows.lint import judged
-from launcher.flows.run import Run
-from launcher.flows.targets import limit_to
+from launcher.flows.preflight import Preflight, Report
 from launcher.flows.tune import Values
 from launcher.flows.tune_records import overlay
 from launcher.flows.up import up
@@ -30,13 +29,15 @@ from launcher.load.edit import Put, edited
 from launcher.load.measurement import read_measurement
 from launcher.model.bench import Measured, Point
 from launcher.model.measurement import Measurement
-from launcher.model.plan import Plan
 from launcher.model.problem import Exit, InputError, LauncherError, Problem
 from launcher.model.run import RunRecord
 from launcher.model.tune import FigureName, Trial
 from launcher.model.wish import Wanted
 from launcher.record.whole import write_whole
 from launcher.resolve import resolve
+from launcher.rollout.planning import Goal, Proposal
+from launcher.rollout.run import Run
+from launcher.rollout.situation import Options
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,24 @@ def builder(place: Place, base: Wanted, *, model: str = "") -> Callable[[Values]
 
 
 @dataclass(frozen=True, slots=True)
+class TrialDesk:
+    """Agrees to every layout: each is one that the user was shown."""
+
+    checks: Preflight
+
+    def preflight(self, fleet: Hands, proposal: Proposal) -> Report:
+        """The same as before any other change."""
+        return self.checks(fleet, proposal)
+
+    def show(self, proposal: Proposal, report: Report) -> None:
+        """The plan of a trial is not shown."""
+
+    def agrees(self, proposal: Proposal) -> bool:
+        """Always."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
 class Trials:
     """Layouts on one fleet, whose hosts the caller has locked."""
 
@@ -119,8 +138,10 @@ class Trials:
 
     def bring_up(self, wanted: Wanted) -> Problem | None:
         """The fleet with this layout; why it does not serve with it."""
-        limit = limit_to((), wanted.steps, wanted.deployment)
-        result = up(self.fleet, wanted, limit, self._approved, self.run)
+        desk = TrialDesk(Preflight(self.place.data_dir))
+        result = up(
+            self.fleet, Goal(wanted, frozenset(wanted.steps), Options(needs_all=True)), desk, self.run
+        )
         if result.exit_code is Exit.INTERRUPTED:
             raise InterruptedTrialError
         fault = result.problems[0] if result.problems else None
@@ -129,12 +150,6 @@ class Trials:
             if lost := [told for told in unreached.values() if isinstance(told, Problem)]:
                 raise LauncherError(*lost)
         return fault
-
-    def _approved(self, plan: Plan) -> bool:
-        """All of them were: each is one that the user was shown."""
-        if plan.unreached:
-            raise LauncherError(*plan.unreached.values())
-        return True
 
     def _measured(self, wanted: Wanted, bench: Bench, point: Point, key: str) -> Measurement:
         def told(found: Measured) -> None:

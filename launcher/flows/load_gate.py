@@ -12,8 +12,6 @@ from launcher.execute.hands import Hands
 from launcher.flows.against import Gated, gated, keep_as_baseline, kept_baseline
 from launcher.flows.bench import bench_of, measure, measurement, refuse_silent
 from launcher.flows.bench_run import Bench, Record
-from launcher.flows.drained import drained_on, lasting, respecting
-from launcher.flows.plan import plan
 from launcher.model.bench import Method, Point
 from launcher.model.measurement import Measurement
 from launcher.model.problem import InputError, Problem
@@ -21,6 +19,7 @@ from launcher.model.run import RunRecord
 from launcher.model.sla import Sla, Workload
 from launcher.model.telemetry import Telemetry
 from launcher.model.wish import Wanted
+from launcher.rollout.planning import Goal, propose, respecting
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +93,6 @@ class LoadGate:
 
 
 def _has_moved(fleet: Hands, before: Wanted) -> bool:
-    """Does anything else serve, or was a run killed that had taken something from requests?"""
-    wanted, drained = respecting(fleet, before), drained_on(fleet, before)
-    return bool(plan(fleet, wanted).stage("engine")) or lasting(drained) != drained
+    """Does anything else serve, or was a run killed that had drained something?"""
+    proposal = propose(fleet, Goal(before, frozenset(before.steps)))
+    return bool(proposal.plan.stage("engine") or proposal.now.moving)

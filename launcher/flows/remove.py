@@ -10,7 +10,6 @@ from launcher.execute.hands import Hands
 from launcher.execute.hosts import by_host
 from launcher.execute.observe import observe
 from launcher.execute.planner import bind
-from launcher.flows.run import Run
 from launcher.flows.targets import FRONT_ADDRESS, WATCH, Limit, all_units, unknown
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.plan import Action, Change, Draft, Plan
@@ -18,6 +17,7 @@ from launcher.model.problem import InputError, PlanRefusedError, Problem
 from launcher.model.role import Step
 from launcher.model.run import Event, EventKind
 from launcher.model.wish import Wanted
+from launcher.rollout.run import Run
 from launcher.steps import UNDONE, package, unit
 
 

@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 
 from launcher.execute.hands import Hands
-from launcher.flows.run import Run
 from launcher.health.hands import look_within_s
 from launcher.load import load_kept
 from launcher.load.kept import pack, unpack
@@ -32,6 +31,7 @@ from launcher.model.run import Event
 from launcher.model.wish import Wanted, Wish
 from launcher.resolve import resolve
 from launcher.resolve.revision import revision_of
+from launcher.rollout.run import Run
 
 WITHIN_S = 30.0
 WHY_LENGTH = 100
@@ -94,6 +94,7 @@ def begun(wanted: Wanted, revision: str, run: Run) -> Entry:
     return Entry(
         revision=revision,
         run=run.id,
+        flow=run.flow,
         who=run.who,
         why=run.why[:WHY_LENGTH],
         stack=stack.name,

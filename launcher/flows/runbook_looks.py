@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from launcher.flows.minimum import too_few
 from launcher.flows.runbook import Move, Scope
 from launcher.flows.status import Status
 from launcher.health.hands import Hands, look_within_s
+from launcher.model.deployment import Instance
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.inventory import Inventory
 from launcher.model.problem import Problem
 from launcher.model.runbook import OnHost
+from launcher.rollout.minimum import too_few
 from launcher.wait import CLOCK, Clock, wait_for
 
 COMMAND_WITHIN_S = 60
@@ -20,12 +21,14 @@ AGAIN_EVERY_S = 5.0
 SHOWN_LINES = 20
 
 
-def below_minimum(scope: Scope, inventory: Inventory, now: Status) -> tuple[Problem, ...]:
+def below_minimum(
+    scope: Scope, inventory: Inventory, instances: Iterable[Instance], now: Status
+) -> tuple[Problem, ...]:
     """Pools that would have too few instances that serve without the target's; a target that does not serve
     takes none away."""
     up = {p.instance for p in now.processes} - {p.instance for p in now.processes if not p.up}
     do = "wait until the others serve; or lower `minimum`, where the service may stop"
-    return tuple(too_few(inventory.pools, [scope.instances], up, do=do))
+    return tuple(too_few(inventory.pools, instances, [scope.instances], up, do=do))
 
 
 def look(fleet: Hands, move: Move, *, clock: Clock = CLOCK) -> tuple[tuple[str, str], ...] | Problem:

@@ -55,11 +55,6 @@ def _words(unit: Unit, pool: str) -> tuple[str, ...]:
     return (unit.owner, unit.host, pool, unit.name, unit.name.removesuffix(".service"))
 
 
-def routing(deployment: Deployment | None) -> frozenset[str]:
-    """The hosts that route."""
-    return frozenset(front.host for front in deployment.fronts) if deployment else frozenset()
-
-
 @dataclass(frozen=True, slots=True)
 class Limit:
     """What a run is limited to, and what that leaves out."""

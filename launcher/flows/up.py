@@ -1,44 +1,48 @@
-"""up: bring the fleet to what the inventory says, and prove that it serves."""
+"""up: bring a fleet to what is wanted, and prove that it serves. Every change of a service goes this way."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
 from launcher.execute.outcome import Outcome
-from launcher.flows.halting import halting, reasons
-from launcher.flows.plan import limited, plan
-from launcher.flows.revisions import recall, remembered
-from launcher.flows.run import Approve, Run
-from launcher.flows.targets import Limit, routing
+from launcher.flows.preflight import Report
+from launcher.flows.revisions import remembered
+from launcher.health.canary import canary
+from launcher.health.ready import await_ready
+from launcher.health.router import await_routers
 from launcher.model.bench import Verdict
 from launcher.model.deployment import Deployment, Instance
-from launcher.model.finding import Finding, Severity
-from launcher.model.plan import Action, Plan
-from launcher.model.problem import Exit, LauncherError, PlanRefusedError, Problem
-from launcher.model.revision import Entry, tried
+from launcher.model.finding import Finding, Severity, failures
+from launcher.model.plan import Plan
+from launcher.model.problem import Exit, LauncherError, Problem
 from launcher.model.run import Event
 from launcher.model.wish import Wanted
-from launcher.resolve.exchange import differences
-from launcher.resolve.revision import revision_of
+from launcher.rollout.planning import Goal, Proposal, propose
+from launcher.rollout.run import Run
+from launcher.rollout.traffic import RoutedTraffic, told
 
-# health is imported where something is to serve: a tenth of a run that only provisions would go into it
-if TYPE_CHECKING:
-    from launcher.flows.away import Away
 
-Kept: TypeAlias = Callable[[Entry], Wanted]
-"""What was wanted by a run that hosts remember. LauncherError where that cannot be read any more."""
-IDLE_WITHIN_S = 300.0
-"""For the requests that an instance has begun before it restarts; then they are cut off, and that is told."""
+class Desk(Protocol):
+    """Where a change is examined, shown and approved."""
+
+    def preflight(self, fleet: Hands, proposal: Proposal) -> Report:
+        """All that keeps the change from beginning."""
+
+    def show(self, proposal: Proposal, report: Report) -> None:
+        """Show the plan, the order of its moves, and the report."""
+
+    def agrees(self, proposal: Proposal) -> bool:
+        """May it be made?"""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How an `up` ended."""
+    """How a change ended."""
 
     plan: Plan
     outcome: Outcome | None
@@ -56,8 +60,9 @@ class Result:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Everything that went wrong, in the order in which it was found."""
-        return (*self.failed, *(f.problem for f in self.findings if f.problem))
+        """Everything that went wrong: what was not done, then what was found."""
+        found = (f.problem for f in self.findings if f.problem)
+        return (*self.failed, *(problem for problem in found if problem not in self.failed))
 
     @property
     def exit_code(self) -> Exit:
@@ -67,183 +72,131 @@ class Result:
         return Exit.HOSTS_FAILED if self.problems else Exit.DONE
 
 
-@dataclass(frozen=True, slots=True)
-class Boots:
-    """What an `up` may do to hosts that need a reboot, or a new driver."""
+def up(fleet: Hands, goal: Goal, desk: Desk, run: Run, *, go_back_on_failure: bool = False) -> Result:
+    """Bring the fleet to the goal. PlanRefusedError where the plan is refused, with nothing touched, and
+    where hosts turn out to need what it does not show.
 
-    reboots: bool = True
-    """Boot them anew; else they are told of, and left where that is needed."""
-    below_minimum: bool = False
-    """Even if too few of a pool serve meanwhile."""
-
-
-def up(
-    fleet: Hands,
-    wanted: Wanted,
-    limit: Limit,
-    approve: Approve,
-    run: Run,
-    kept: Kept | None = None,
-    *,
-    boots: Boots | None = None,
-) -> Result:
-    """Observe, plan, ask, apply stage by stage, verify. The hosts are locked by the caller.
-
-    Where engines run, by what hosts remember, that cannot hand KV to those that are wanted, they move as in a
-    rollout: half of them while the others serve, if there are enough. Where hosts need what engines stop for,
-    a driver or a reboot, they go instance by instance: PlanRefusedError where too few would serve meanwhile,
-    and where both are needed, whatever `boots` says: one after the other is two runs.
+    `go_back_on_failure`: what fails goes back to `goal.before`; by halves, only until users are sent to the
+    half that has moved.
     """
-    boots = boots or Boots()
-    here = limited(wanted, limit.hosts)
-    planned = plan(fleet, here)
-    run.listener(Event("planned", str(len(planned.changes)), data={"digest": planned.digest}))
-    before = kept_apart(fleet, wanted, planned, kept) if kept and not limit.left_out else None
-    if before:
-        _refuse_both(before, wanted, planned)
-        from launcher.flows.rollout import Manner, rollout
-
-        manner = Manner(below_minimum=True, within_s=IDLE_WITHIN_S, returns=False)
-        return rollout(fleet, before, wanted, manner, approve, run)
-    if wanted.deployment and halting(wanted, planned):
-        from launcher.flows.reboots import roll, spared, way_of
-
-        way = way_of(fleet, wanted, planned, below_minimum=boots.below_minimum or not boots.reboots)
-        if way:
-            go = roll if boots.reboots else spared
-            return go(fleet, wanted, planned, way, limit, approve, run)
-    if not approve(planned):
-        return Result(planned, None)
-    with remembered(fleet, wanted, planned, run, whole=not limit.left_out) as note:
-        result = make_so(fleet, wanted, planned, run, limit=limit, reboots=boots.reboots)
+    fleet.lock(goal.hosts)
+    proposal = propose(fleet, goal)
+    if not approved(fleet, proposal, desk, run):
+        return Result(proposal.plan, None)
+    whole = not (goal.left_out or proposal.plan.rollout.waiting)
+    with remembered(fleet, proposal.wanted, proposal.plan, run, whole=whole) as note:
+        result = carry_out(fleet, proposal, run)
+        if go_back_on_failure and (broken := may_go_back(result, run)):
+            back = go_back(fleet, proposal, broken, run)
+            result = replace(result, findings=(*result.findings, *back))
         if result.exit_code is Exit.DONE:
-            note.result = "part" if limit.left_out else "good"
+            note.result = "good" if whole else "part"
     return result
 
 
-def kept_apart(fleet: Hands, wanted: Wanted, planned: Plan, kept: Kept) -> Wanted | None:
-    """What runs, where its engines and those that are wanted cannot hand KV to each other, and some restart.
-
-    By what hosts remember: all that was tried since it was last good may run, for a run may have been killed.
-    """
-    restarts = any(c.action is Action.RESTART for c in planned.stage("engine"))
-    if not restarts or planned.unreached or not routing(wanted.deployment):
-        return None
-    entries, _ = recall(fleet, planned.remembered)
-    befores = (_before(entry, kept) for entry in tried(entries, revision_of(wanted)))
-    return next((before for before in befores if before and differences(before, wanted)), None)
+def approved(fleet: Hands, proposal: Proposal, desk: Desk, run: Run) -> bool:
+    """Examine a proposal, show it, and ask. LauncherError where the preflight refuses it."""
+    plan = proposal.plan
+    run.listener(Event("planned", str(len(plan.changes)), data={"digest": plan.digest}))
+    report = desk.preflight(fleet, proposal)
+    desk.show(proposal, report)
+    report.refuse(run.listener)
+    return desk.agrees(proposal)
 
 
-def _refuse_both(before: Wanted, wanted: Wanted, planned: Plan) -> None:
-    """PlanRefusedError where hosts need what engines stop for, beside engines that move by halves."""
-    runs = before.wish.profile.stack.name
-    problems = [
-        Problem(
-            what=f"{host} needs {reasons(changes)}, for which its engines stop, "
-            "and engines apart from those that run",
-            where=host,
-            why=f"{', '.join(differences(before, wanted))}; hosts go instance by instance, engines apart "
-            "half by half: two runs, whatever --no-reboot and --below-minimum say",
-            do=f"if `stack: {runs}` needs that, too: dsv32-launch up with it and its settings, then with "
-            "these; else dsv32-launch down, then up: nothing serves meanwhile",
-        )
-        for host, changes in halting(wanted, planned).items()
-    ]
-    if problems:
-        raise PlanRefusedError(*problems)
-
-
-def _before(entry: Entry, kept: Kept) -> Wanted | None:
-    try:
-        return kept(entry)
-    except LauncherError:
-        # nobody keeps it any more, or it had hosts that there are not: as if it were unknown
-        return None
-
-
-def make_so(
-    fleet: Hands, wanted: Wanted, planned: Plan, run: Run, *, limit: Limit, reboots: bool = True
-) -> Result:
-    """Apply a plan that was approved, and verify."""
-    here = limited(wanted, limit.hosts)
-    away = requests_of(fleet, wanted, planned, run, limit=limit)
+def carry_out(fleet: Hands, proposal: Proposal, run: Run) -> Result:
+    """Make the moves of an approved plan, and look whether it serves."""
+    deployment, rollout = proposal.wanted.deployment, proposal.plan.rollout
+    routed = deployment and deployment.routers and not deployment.routing_hosts & proposal.goal.left_out
+    traffic = RoutedTraffic(fleet, proposal, run, proposal.now.drained) if routed else None
     outcome = apply(
         fleet,
-        here,
-        planned,
+        proposal.here,
+        proposal.plan,
         run.listener,
-        start_instance=lambda instance: ready(fleet, wanted, instance, run),
+        await_ready=lambda instance: ready(fleet, proposal.wanted, instance, run),
         interrupted=run.interrupted,
-        requests=away,
-        reboots=reboots,
+        traffic=traffic,
     )
-    told = tuple(away.findings) if away else ()
-    if run.interrupted():
-        return Result(planned, outcome, told)
-    return Result(planned, outcome, (*told, *verify(fleet, wanted, limit, outcome, run)))
+    findings = tuple(traffic.findings) if traffic else ()
+    ended = outcome.failed and not rollout.independent
+    if not (run.interrupted() or ended or rollout.strategy == "restart"):
+        findings = (*findings, *verify(fleet, proposal, outcome, run))
+    return Result(proposal.plan, outcome, (*findings, *failures(rollout.waiting)))
 
 
-def apply_part(fleet: Hands, here: Wanted, planned: Plan, run: Run, *, wanted: Wanted) -> Outcome:
-    """Apply what a larger move does now, on its own hosts; what starts is waited for, as `wanted` has it."""
-    return apply(
-        fleet,
-        here,
-        planned,
-        run.listener,
-        start_instance=lambda instance: ready(fleet, wanted, instance, run),
-        interrupted=run.interrupted,
-    )
+def go_back(fleet: Hands, proposal: Proposal, problem: Problem, run: Run) -> tuple[Finding, ...]:
+    """What ran before, by a rollout in the other direction: it takes up what this one has begun. What would
+    refuse to begin it does not: users are better off with what could be brought back."""
+    findings = [_warned(f"goes back: {problem.what}", run)]
+    done = False
+    try:
+        back = carry_out(fleet, propose(fleet, backwards(proposal.goal)), run)
+        findings += [*failures(back.failed), *back.findings]
+        done = back.exit_code is Exit.DONE and not run.interrupted()
+    except LauncherError as error:
+        findings += failures(error.problems)
+    said = "serves again" if done else "is not all back: give the same command again, or dsv32-launch status"
+    return (*findings, _warned(f"what was before {said}", run))
 
 
-def requests_of(fleet: Hands, wanted: Wanted, planned: Plan, run: Run, *, limit: Limit) -> Away | None:
-    """What keeps requests from instances that restart; None where none does, or a host that routes is not
-    among those that this run may change."""
-    routes = routing(wanted.deployment)
-    restarts = any(c.action is Action.RESTART for c in planned.stage("engine"))
-    if not routes or not routes <= limit.hosts or not restarts:
-        return None
-    from launcher.flows.away import Away
+def backwards(goal: Goal) -> Goal:
+    """From what the goal wants to what ran before, whatever serves meanwhile."""
+    assert goal.before, "only a known state can be gone back to"
+    options = replace(goal.options, below_minimum=True)
+    return Goal(goal.before, frozenset(goal.before.steps), options, before=goal.wanted)
 
-    return Away(fleet, wanted, IDLE_WITHIN_S, run)
+
+def _warned(text: str, run: Run) -> Finding:
+    return told(Finding(Severity.WARNING, "rollout", text), run)
+
+
+def may_go_back(result: Result, run: Run) -> Problem | None:
+    """The problem for which all of it goes back; None where nothing is broken, users reach what is new, or
+    the run was interrupted."""
+    committed = result.outcome and result.outcome.committed
+    broken = [p for p in result.problems if p not in result.plan.rollout.waiting]
+    return broken[0] if broken and not (committed or run.interrupted()) else None
 
 
 def ready(fleet: Hands, wanted: Wanted, instance: Instance, run: Run) -> Problem | None:
     """Wait until an instance is ready; what keeps it from that."""
-    from launcher.health.ready import await_ready
+    try:
+        return await_ready(
+            fleet,
+            wanted,
+            instance,
+            run.listener,
+            save_log=run.save_log,
+            interrupted=run.interrupted,
+            clock=run.clock,
+        )
+    except LauncherError as error:
+        return error.problems[0]
 
-    return await_ready(
-        fleet,
-        wanted,
-        instance,
-        run.listener,
-        save_log=run.save_log,
-        interrupted=run.interrupted,
-        clock=run.clock,
-    )
 
-
-def verify(fleet: Hands, wanted: Wanted, limit: Limit, outcome: Outcome, run: Run) -> tuple[Finding, ...]:
+def verify(fleet: Hands, proposal: Proposal, outcome: Outcome, run: Run) -> tuple[Finding, ...]:
     """Does it serve? Instances, then routers, then one generation for each pair or instance that is up."""
+    wanted, left_out = proposal.wanted, set(proposal.goal.left_out)
     if wanted.deployment is None:
         return ()
-    from launcher.health.canary import canary
-    from launcher.health.router import await_routers
-
-    started = [i for i in limit.instances if outcome.instances.get(i.name) is None]
-    findings = readiness(fleet, wanted, started, run)
+    left_out |= {problem.where for problem in proposal.plan.rollout.waiting}
+    mine = [i for i in wanted.deployment.instances if not left_out & set(i.hosts)]
+    expected = [i for i in mine if outcome.instances.get(i.name) is None]
+    findings = readiness(fleet, wanted, expected, run)
     serving = frozenset(f.subject for f in findings if f.problem is None)
     reached = serving - {d.instance for d in wanted.deployment.drained}
-    if run.interrupted() or limit.left_out or not all_sides(wanted.deployment, reached):
+    if run.interrupted() or left_out or not all_sides(wanted.deployment, reached):
         return findings
-    told = {host for host, its in outcome.hosts.items() if its.problem}
-    fronts = [f for f in wanted.deployment.fronts if f.host not in told]
+    lost = {host for host, its in outcome.hosts.items() if its.problem}
+    fronts = [f for f in wanted.deployment.fronts if f.host not in lost]
     answers = {f.host: await_routers(fleet, wanted, f, run.listener, clock=run.clock) for f in fronts}
     routers = tuple(finding(f"router@{host}", "answers", problem) for host, problem in answers.items())
     if len(fronts) < len(wanted.deployment.fronts) or any(f.problem for f in routers):
         return (*findings, *routers)
     pairs = canary(fleet, wanted, run.listener, serving=reached, nonce=run.id, clock=run.clock)
     if any(f.problem for f in pairs):  # an engine that died of its first request says more than the router
-        findings = readiness(fleet, wanted, started, run)
+        findings = readiness(fleet, wanted, expected, run)
         serving = frozenset(f.subject for f in findings if f.problem is None)
     run.listener(Event("verified", f"{len(serving)} instances ready", data={"serving": sorted(serving)}))
     return (*findings, *routers, *pairs)

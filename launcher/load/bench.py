@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from launcher.load.data import Data
-from launcher.load.schema import fill
+from launcher.load.schema import filled
 from launcher.model.bench import Method
 from launcher.model.problem import InputError, Problem
 from launcher.model.telemetry import Telemetry
@@ -30,4 +30,4 @@ def _read(wanted: type[T], file: str, data: Data) -> T:
     if path is None:
         raise InputError(Problem("no such file", where=file, do="restore it: it comes with this program"))
     document = data.document(path)
-    return fill(wanted, document.values, place=document.place)
+    return filled(wanted, document)

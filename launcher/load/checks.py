@@ -12,7 +12,7 @@ from launcher.load.collect import Collector
 from launcher.load.data import Data
 from launcher.load.document import Document, Location
 from launcher.load.knowledge import RULE_ID
-from launcher.load.schema import fill, near
+from launcher.load.schema import fill, filled, near
 from launcher.model.check import PROGRAMS, Check, Expectation, Question, TopicFile
 from launcher.model.problem import InputError, Problem
 
@@ -45,8 +45,7 @@ def _topic(topic: str, data: Data) -> tuple[Check, ...]:
     assert path is not None, "names() lists what find() finds"
     document = data.document(path)
     assert isinstance(document.values, dict)
-    own = {key: value for key, value in document.values.items() if key != "checks"}
-    head = fill(TopicFile, own, place=document.place)
+    head = filled(TopicFile, document, without="checks")
     written = document.values.get("checks")
     if not isinstance(written, dict):
         what = "`checks` is not a mapping of ids to checks"

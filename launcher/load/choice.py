@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from launcher.load.data import Data, unknown
 from launcher.load.document import Document
-from launcher.load.schema import fill
+from launcher.load.schema import filled
 from launcher.model.experiment import Experiment
 from launcher.model.problem import InputError
 from launcher.model.profile import Engine, Hardware, Layout, Model, Platform, RouterKind, Stack
@@ -60,4 +60,4 @@ def read(wanted: type[T], choice: Choice, data: Data) -> T:
     """A Hardware, Layout, Model, Platform, RouterKind or Workload. InputError with all that does not
     fit its type."""
     document = open_chosen(wanted, choice, data)
-    return fill(wanted, document.values, place=document.place, given={"name": choice.name})
+    return filled(wanted, document, name=choice.name)

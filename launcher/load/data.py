@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from launcher.load.document import Document, parse
@@ -89,8 +90,9 @@ class Data:
             raise InputError(Problem(what, where=where, do="save the file as UTF-8")) from None
 
     def document(self, path: Path) -> Document:
-        """A YAML file; InputError unless it is one and holds keys and values."""
-        document = parse(self.text(path), self.shown(path))
+        """A YAML file; InputError unless it is one and holds keys and values. Nobody may change these: files
+        that hold the same give the same document."""
+        document = _parsed(self.text(path), self.shown(path))
         if not isinstance(document.values, dict):
             what = (
                 f"the file holds {'a list' if isinstance(document.values, list) else 'text'}, expected keys"
@@ -122,6 +124,12 @@ class Data:
 def unknown(kind: str, name: str, *, where: str, known: Iterable[str]) -> Problem:
     """A name that no file of configs/ or roles/ has."""
     return Problem(f"unknown {kind} `{name}`", where=where, do=near(name, known))
+
+
+@lru_cache(maxsize=512)
+def _parsed(text: str, shown: str) -> Document:
+    # commands that resolve many inventories read the same files for each of them
+    return parse(text, shown)
 
 
 def _some(path: Path) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from launcher.load.data import Data
-from launcher.load.schema import fill
+from launcher.load.schema import filled
 from launcher.model.problem import InputError, Problem
 from launcher.model.profile import Setting, Settings
 
@@ -16,4 +16,4 @@ def read_directives(data: Data) -> Settings:
     if path is None:
         raise InputError(Problem("no such file", where=FILE, do="restore it: it comes with this program"))
     document = data.document(path)
-    return fill(dict[str, Setting], document.values, place=document.place)
+    return filled(dict[str, Setting], document)

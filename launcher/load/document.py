@@ -33,9 +33,10 @@ class Plain(str):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Document:
-    """One file's values, and where each of them stands."""
+    """One file's values, and where each of them stands. It is equal to itself only, so that what was made of
+    it can be looked up by it."""
 
     path: str
     """As people see it in messages."""

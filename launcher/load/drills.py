@@ -9,7 +9,7 @@ from functools import partial
 from launcher.load.collect import Collector
 from launcher.load.data import Data
 from launcher.load.runbooks import NAME, read_runbooks
-from launcher.load.schema import fill, near
+from launcher.load.schema import filled, near
 from launcher.load.signatures import read_log_knowledge
 from launcher.model.drill import WORDS, Act, Drill, StandIn
 from launcher.model.problem import InputError, Problem
@@ -61,14 +61,14 @@ def _drill(name: str, data: Data) -> Drill:
     path = data.find(f"{FOLDER}/{name}.yaml")
     assert path is not None, "names() lists what find() finds"
     document = data.document(path)
-    return fill(Drill, document.values, place=document.place, given={"id": name})
+    return filled(Drill, document, id=name)
 
 
 def _stand_in(name: str, data: Data) -> StandIn:
     path = data.find(f"{STAND_INS}/{name}.yaml")
     assert path is not None, "names() lists what find() finds"
     document = data.document(path)
-    return fill(StandIn, document.values, place=document.place, given={"name": name})
+    return filled(StandIn, document, name=name)
 
 
 def _problems(

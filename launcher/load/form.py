@@ -10,7 +10,7 @@ from annotated_types import Ge
 
 from launcher.load.choice import Choice
 from launcher.load.document import Document
-from launcher.load.schema import fill, json_schema
+from launcher.load.schema import filled, json_schema
 from launcher.model.inventory import FrontSettings, MonitoringSettings, Paths, PoolName, SshSettings
 from launcher.model.profile import Setting, Settings
 
@@ -104,4 +104,4 @@ def read_choices(document: Document) -> dict[str, Choice]:
 
 def read_file(document: Document) -> InventoryFile:
     """The file as its types say. InputError with all that does not fit them."""
-    return fill(InventoryFile, document.values, place=document.place)
+    return filled(InventoryFile, document)

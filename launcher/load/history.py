@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from launcher.load.collect import Collector
 from launcher.load.data import Data
 from launcher.load.document import Document, Location
-from launcher.load.schema import fill
+from launcher.load.schema import filled
 from launcher.model.history import Entry, History, release
 from launcher.model.problem import InputError, Problem
 
@@ -22,7 +22,7 @@ def read_history(data: Data) -> History:
     if path is None:
         raise InputError(Problem("no such file", where=FILE, do="restore it: it comes with this program"))
     document = data.document(path)
-    history = fill(History, document.values, place=document.place)
+    history = filled(History, document)
     problems = Collector()
     for kind, entries in (("settings", history.settings), ("variables", history.variables)):
         for name, entry in entries.items():

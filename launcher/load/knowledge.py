@@ -9,10 +9,10 @@ from functools import partial
 
 from launcher.load.collect import Collector
 from launcher.load.data import Data
-from launcher.load.document import Document, Location
+from launcher.load.document import Document
 from launcher.load.engines import read_engines
 from launcher.load.history import read_history
-from launcher.load.schema import fill, near
+from launcher.load.schema import filled, near
 from launcher.model.history import History, release
 from launcher.model.knowledge import Knowledge
 from launcher.model.problem import Problem
@@ -89,18 +89,12 @@ def read_rules(data: Data, names: Names, problems: Collector) -> tuple[Rule, ...
 
 def _rules(document: Document, names: Names, problems: Collector) -> Iterator[Rule]:
     """The rules of one file that nothing is wrong with."""
-    values = document.values
-    for name, value in values.items() if isinstance(values, dict) else ():
-        place = partial(_place, document, name)
-        rule = problems.attempt(partial(fill, Rule, value, place=place, given={"id": name}))
+    for name in document.values if isinstance(document.values, dict) else ():
+        rule = problems.attempt(partial(filled, Rule, document, (name,), id=name))
         wrong = tuple(_problems(rule, names)) if rule else ()
         problems.keep(wrong)
         if rule and not wrong:
             yield rule
-
-
-def _place(document: Document, name: str, inside: Location) -> str:
-    return document.place((name, *inside))
 
 
 def _problems(rule: Rule, names: Names) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ from launcher.load.collect import Collector
 from launcher.load.data import Data
 from launcher.load.document import Document, Location
 from launcher.load.knowledge import RULE_ID
-from launcher.load.schema import fill
+from launcher.load.schema import fill, filled
 from launcher.model.load_check import LoadCheck, LoadFile
 from launcher.model.problem import InputError, Problem
 
@@ -51,7 +51,7 @@ def _topic(topic: str, data: Data) -> tuple[LoadCheck, ...]:
     assert isinstance(document.values, dict)
     own = {key: value for key, value in document.values.items() if key != "checks"}
     shared = {key: value for key, value in own.items() if key != "about"}
-    fill(LoadFile, own, place=document.place)
+    filled(LoadFile, document, without="checks")
     written = document.values.get("checks")
     if not isinstance(written, dict):
         what = "`checks` is not a mapping of ids to checks"

@@ -10,7 +10,7 @@ from functools import partial
 from launcher.load.choice import Choice
 from launcher.load.collect import Collector
 from launcher.load.data import Data
-from launcher.load.schema import fill, near
+from launcher.load.schema import filled, near
 from launcher.load.sla import read_sla
 from launcher.model.inventory import MonitoringSettings
 from launcher.model.monitoring import Alert, Dashboard, Monitoring, Threshold
@@ -38,7 +38,7 @@ def read_monitoring(data: Data, sla: Choice) -> Monitoring:
     if path is None:
         raise InputError(Problem("no such file", where=ALERTS, do="give --data-dir a whole configs/"))
     document = data.document(path)
-    file = problems.attempt(lambda: fill(AlertsFile, document.values, place=document.place))
+    file = problems.attempt(lambda: filled(AlertsFile, document))
     boards = {
         name: problems.attempt(partial(_dashboard, name, data))
         for name in data.names(DASHBOARDS, holding=".yaml")
@@ -85,7 +85,7 @@ def _dashboard(name: str, data: Data) -> Dashboard:
     path = data.find(f"{DASHBOARDS}/{name}.yaml")
     assert path is not None, "names() lists what find() finds"
     document = data.document(path)
-    return fill(Dashboard, document.values, place=document.place, given={"id": name})
+    return filled(Dashboard, document, id=name)
 
 
 def _limit_problems(file: AlertsFile) -> Iterator[Problem]:

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from launcher.load.collect import Collector
 from launcher.load.data import Data
-from launcher.load.schema import fill
+from launcher.load.schema import filled
 from launcher.model.performance import Performance, Point
 from launcher.model.problem import Problem
 
@@ -30,7 +30,7 @@ def read_performance(hardware: str, data: Data) -> Performance | None:
     if path is None:
         return None
     document = data.document(path)
-    return fill(Performance, document.values, place=document.place, given={"name": hardware})
+    return filled(Performance, document, name=hardware)
 
 
 def read_points(data: Data) -> Mapping[str, Point]:
@@ -60,4 +60,4 @@ def _rows(kind: type[dict[str, R]], file: str, data: Data) -> dict[str, R]:
     path = data.find(file)
     assert path is not None, "names() lists what find() finds"
     document = data.document(path)
-    return fill(kind, document.values, place=document.place)
+    return filled(kind, document)

@@ -13,7 +13,7 @@ from launcher.load.data import Data, unknown
 from launcher.load.document import Document
 from launcher.load.engines import read_engine
 from launcher.load.history import read_history
-from launcher.load.schema import fill
+from launcher.load.schema import filled
 from launcher.model.history import History
 from launcher.model.problem import InputError, Problem
 from launcher.model.profile import Hardware, Layout, Model, Platform, Profile, RouterKind, Stack
@@ -27,8 +27,7 @@ def read_stack(choice: Choice, data: Data, problems: Collector) -> tuple[Stack |
     if document is None:
         return None, {}
     digest = problems.attempt(lambda: _lock_digest(document, data))
-    given: dict[str, object] = {"name": choice.name, "lock_digest": digest or ""}
-    stack = problems.attempt(lambda: fill(Stack, document.values, place=document.place, given=given))
+    stack = problems.attempt(lambda: filled(Stack, document, name=choice.name, lock_digest=digest or ""))
     if stack is None:
         return None, {}
     if stack.engine and not _is_version(stack.engine_version):

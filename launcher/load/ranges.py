@@ -1,9 +1,10 @@
-"""`gpu[01-06]` → its six names, in order; knows nothing of hosts."""
+"""`gpu[01-06]` → its six names, in order, and names back to ranges."""
 
 from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterable
 
 RANGE = re.compile(r"\[(\d+)-(\d+)\]")
 MOST = 4096
@@ -40,3 +41,16 @@ def expand(text: str) -> tuple[str, ...]:
         "".join(part for pair in zip(fixed, turn, strict=True) for part in pair) + rest
         for turn in itertools.product(*turning)
     )
+
+
+def host_range(hosts: Iterable[str]) -> str:
+    """`gpu01–gpu04, gpu07`: names that count up, written as ranges."""
+    names = sorted(set(hosts), key=lambda n: (re.sub(r"\d+$", "", n), len(n), n))
+
+    def place(item: tuple[int, str]) -> tuple[str, int]:
+        number = re.search(r"\d+$", item[1])
+        stem = item[1][: number.start()] if number else item[1]
+        return stem, int(number.group()) - item[0] if number else -1
+
+    runs = ([name for _, name in run] for _, run in itertools.groupby(enumerate(names), key=place))
+    return ", ".join(run[0] if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)

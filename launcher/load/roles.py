@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from launcher.load.collect import Collector
 from launcher.load.data import Data, unknown
 from launcher.load.document import Document, Location, Value
-from launcher.load.schema import fill, near
+from launcher.load.schema import fill, filled, near
 from launcher.load.shape import as_text
 from launcher.model.inventory import PoolName
 from launcher.model.problem import InputError, Problem
@@ -69,9 +69,8 @@ def read_role(name: str, data: Data) -> Role:
         raise InputError(unknown("role", name, where="roles", known=data.names("roles", holding="role.yaml")))
     document = data.document(path)
     assert isinstance(document.values, dict)
-    own = {key: value for key, value in document.values.items() if key != "steps"}
     problems = Collector()
-    head = problems.attempt(lambda: fill(RoleFile, own, place=document.place))
+    head = problems.attempt(lambda: filled(RoleFile, document, without="steps"))
     steps = problems.attempt(lambda: _read_steps(document))
     problems.raise_any()
     assert head is not None
@@ -92,6 +91,7 @@ def read_role(name: str, data: Data) -> Role:
     )
 
 
+@lru_cache(maxsize=256)
 def _read_steps(document: Document) -> tuple[RoleStep, ...]:
     assert isinstance(document.values, dict)
     written = document.values.get("steps", {})

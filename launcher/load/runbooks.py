@@ -10,7 +10,7 @@ from functools import partial
 from launcher.load.collect import Collector
 from launcher.load.data import Data
 from launcher.load.knowledge import RULE_ID
-from launcher.load.schema import fill, near
+from launcher.load.schema import filled, near
 from launcher.load.signatures import read_log_knowledge
 from launcher.model.problem import InputError, Problem
 from launcher.model.runbook import NAMES, PROGRAM, VERBS, OnHost, Runbook, RunbookStep
@@ -44,7 +44,7 @@ def _runbook(name: str, data: Data) -> Runbook:
     path = data.find(f"{FOLDER}/{name}.yaml")
     assert path is not None, "names() lists what find() finds"
     document = data.document(path)
-    book = fill(Runbook, document.values, place=document.place, given={"id": name})
+    book = filled(Runbook, document, id=name)
     problems = Collector()
     if not RULE_ID.fullmatch(name):
         what = f"runbook `{name}` is not lower-case letters, digits and `-`"

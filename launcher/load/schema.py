@@ -8,18 +8,18 @@ import functools
 import inspect
 import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar, Union
 
 import pydantic
 from pydantic_core import ErrorDetails
 
-from launcher.load.document import Location
+from launcher.load.document import Document, Location
 from launcher.load.shape import PLACES, Place, Unfit, bare, hints_of, is_null, members_of, shape
 from launcher.model.problem import InputError, Problem
 from launcher.model.profile import Setting
 
-__all__ = ["Place", "fill", "json_schema", "near"]
+__all__ = ["Place", "fill", "filled", "json_schema", "near"]
 
 T = TypeVar("T")
 
@@ -49,6 +49,29 @@ def fill(wanted: type[T], values: object, *, place: Place, given: Mapping[str, o
     if problems:
         raise InputError(*dict.fromkeys(problems))
     return typing.cast("T", made)
+
+
+def filled(
+    wanted: type[T], document: Document, at: Location = (), *, without: str = "", **given: Hashable
+) -> T:
+    """`fill` from a document, or from the value at `at` in it; `without`: a key there that is read elsewhere.
+
+    What was made once of a document is given again.
+    """
+    kind: Any = wanted  # mypy takes no type for hashable
+    return typing.cast("T", _filled_once(kind, document, at, without, tuple(given.items())))
+
+
+@functools.lru_cache(maxsize=4096)
+def _filled_once(
+    wanted: Any, document: Document, at: Location, without: str, given: tuple[tuple[str, Hashable], ...]
+) -> Any:
+    value: Any = document.values
+    for part in at:
+        value = value[part]
+    if without and isinstance(value, dict):
+        value = {key: inner for key, inner in value.items() if key != without}
+    return fill(wanted, value, place=lambda inside: document.place((*at, *inside)), given=dict(given))
 
 
 def json_schema(wanted: type[Any], *, title: str) -> dict[str, Any]:

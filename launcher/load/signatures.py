@@ -8,9 +8,8 @@ from functools import partial
 
 from launcher.load.collect import Collector
 from launcher.load.data import Data
-from launcher.load.document import Document, Location
 from launcher.load.knowledge import RELEASE, RULE_ID
-from launcher.load.schema import fill, near
+from launcher.load.schema import filled, near
 from launcher.model.history import release
 from launcher.model.problem import InputError, Problem
 from launcher.model.signature import ANY, LogForms, LogKnowledge, Signature
@@ -44,7 +43,7 @@ def _forms(data: Data) -> LogForms:
     if path is None:
         raise InputError(Problem("no such file", where=FORMS, do="restore it: it comes with this program"))
     document = data.document(path)
-    forms = fill(LogForms, document.values, place=document.place)
+    forms = filled(LogForms, document)
     problems = Collector()
     for word in ("info", "warning", "error", "noise", "secrets"):
         for n, pattern in enumerate(getattr(forms, word)):
@@ -61,18 +60,12 @@ def _signatures(topic: str, data: Data, problems: Collector) -> Iterator[Signatu
     document = problems.attempt(partial(data.document, path))
     if document is None or not isinstance(document.values, dict):
         return
-    for name, value in document.values.items():
-        place = partial(_place, document, name)
-        given = {"id": name, "topic": topic}
-        signature = problems.attempt(partial(fill, Signature, value, place=place, given=given))
+    for name in document.values:
+        signature = problems.attempt(partial(filled, Signature, document, (name,), id=name, topic=topic))
         wrong = tuple(_problems(signature)) if signature else ()
         problems.keep(wrong)
         if signature and not wrong:
             yield signature
-
-
-def _place(document: Document, name: str, inside: Location) -> str:
-    return document.place((name, *inside))
 
 
 def _problems(signature: Signature) -> Iterator[Problem]:

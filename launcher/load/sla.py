@@ -8,7 +8,7 @@ from functools import partial
 from launcher.load.choice import Choice, open_chosen, read
 from launcher.load.collect import Collector
 from launcher.load.data import Data
-from launcher.load.schema import fill
+from launcher.load.schema import filled
 from launcher.model.problem import Problem
 from launcher.model.sla import Sla, Workload
 
@@ -25,7 +25,7 @@ def read_sla(choice: Choice, data: Data) -> Sla:
 def read_workload(choice: Choice, data: Data) -> tuple[Workload, Sla | None]:
     """A load and the service level it is held against. InputError with all that is wrong with the two."""
     document = open_chosen(Workload, choice, data)
-    workload = fill(Workload, document.values, place=document.place, given={"name": choice.name})
+    workload = filled(Workload, document, name=choice.name)
     problems, sla = Collector(), None
     most = max(workload.concurrency, default=0)
     if workload.prompts < most:

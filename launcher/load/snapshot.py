@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from launcher.model.problem import InputError, Problem
@@ -15,6 +16,7 @@ KINDS = {"choices": list, "switch": bool, "one_way": bool, "words": str, "short"
 """Of the words of an option; its default may be anything."""
 
 
+@lru_cache(maxsize=64)
 def parse_snapshot(text: str, shown: str) -> Snapshot:
     """What a release accepts; InputError if the file is not as scripts/snapshot-flags writes it."""
     try:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from launcher.load.data import Data
-from launcher.load.schema import fill
+from launcher.load.schema import filled
 from launcher.model.problem import InputError, Problem
 from launcher.model.trace import Capture, TraceEvent
 
@@ -26,7 +26,7 @@ def read_capture(data: Data) -> Capture:
     if path is None:
         raise InputError(Problem("no such file", where=FILE, do="restore it: it comes with this program"))
     document = data.document(path)
-    return fill(Capture, document.values, place=document.place)
+    return filled(Capture, document)
 
 
 def read_trace(path: Path) -> Iterator[TraceEvent]:

@@ -7,23 +7,18 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from launcher.load.choice import Choice, names, open_chosen
+from launcher.load.choice import Choice, open_chosen
 from launcher.load.collect import Collector
 from launcher.load.data import Data
 from launcher.load.document import Document, Value
 from launcher.load.points import read_points
-from launcher.load.schema import fill, near
+from launcher.load.schema import fill, filled, near
 from launcher.model.performance import Point
 from launcher.model.problem import InputError, Problem
 from launcher.model.tune import FigureName, RecordedTrial, Records, Tune, TuneStep
 
 EDITS = ("change", "during")
 """Parts of a layout file: kept as they are written, and read as part of one."""
-
-
-def tune_names(data: Data) -> list[str]:
-    """What there is to tune by."""
-    return names(Tune, data)
 
 
 def read_tune(choice: Choice, data: Data) -> Tune:
@@ -61,7 +56,7 @@ def read_records(given: str, data: Data) -> tuple[Records, Tune]:
         document, name = data.document(path), path.stem
     else:
         document, name = open_chosen(Records, Choice(given, "--from"), data), given
-    records = fill(Records, document.values, place=document.place, given={"name": name})
+    records = filled(Records, document, name=name)
     tune = read_tune(Choice(records.tune, document.place(("tune",))), data)
     problems = Collector()
     problems.keep(_step_problems(records, tune))

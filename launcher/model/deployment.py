@@ -191,15 +191,21 @@ class Front:
         return f"http://{address}:{self.endpoint.port}"
 
 
+DrainedBy: TypeAlias = Literal["operator", "rollout", "restart"]
+
+
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """An instance that an operator took out of the routers' hands, until somebody gives it back."""
+    """An instance that routers send no requests to."""
 
     instance: str
     who: str
     when: str
     """UTC, ISO 8601."""
     why: str
+    by: DrainedBy = "operator"
+    """operator: until `undrain`. rollout: while it moves; any later rollout gives it requests again. restart:
+    until it has answered after a restart; a later restart of it, or `undrain`, gives it requests again."""
 
     def __str__(self) -> str:
         return f"{self.instance} is drained: {self.why} ({self.who}, {self.when})"
@@ -227,6 +233,11 @@ class Deployment:
     def drained_text(self) -> str:
         """What is drained, as JSON for the hosts that route."""
         return json.dumps([asdict(d) for d in self.drained], indent=1) + "\n"
+
+    @property
+    def routing_hosts(self) -> frozenset[str]:
+        """The hosts that route."""
+        return frozenset(front.host for front in self.fronts)
 
     def instance(self, name: str) -> Instance:
         """The instance of that name; KeyError if there is none."""

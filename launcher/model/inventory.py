@@ -25,8 +25,8 @@ class SshSettings:
     port: Port = 22
     """sshd's port, unless ssh_config says another."""
     config: str = ""
-    """An ssh_config file (HostName, User, Port, IdentityFile, ProxyJump, UserKnownHostsFile are read);
-    relative to the inventory. Empty: ~/.ssh/config."""
+    """An ssh_config file; relative to the inventory. Empty: ~/.ssh/config. Read are HostName, User, Port,
+    IdentityFile, IdentitiesOnly, ProxyJump, ProxyCommand, HostKeyAlias, the known_hosts files; no Include."""
     known_hosts: str = ""
     """A known_hosts file read beside ssh_config's; relative to the inventory."""
     identity: str = ""

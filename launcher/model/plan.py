@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -13,6 +13,7 @@ from launcher.model.hold import Hold
 from launcher.model.problem import Problem
 from launcher.model.revision import Entry
 from launcher.model.role import STAGES, Stage
+from launcher.model.rollout import Rollout
 
 
 class Action(Enum):
@@ -71,6 +72,8 @@ class Change:
     instance: str = ""
     """Set on START, RESTART and STOP of an engine unit: done with all processes of the instance at once."""
     diff: str = ""
+    forced: bool = False
+    """The command asks for it although nothing differs: a restart."""
 
     def key(self) -> tuple[str, str, str, str]:
         """What makes two changes the same one, whatever the facts behind them."""
@@ -91,8 +94,8 @@ class Plan:
     """Who keeps hosts from other people's runs; no part of the digest."""
     remembered: Mapping[str, Entry | None] = field(default_factory=dict)
     """Host → the last run that it remembers; no part of the digest."""
-    order: tuple[str, ...] = ()
-    """In which order instances move, a line each, where that is to be known; no part of the digest."""
+    rollout: Rollout = field(default_factory=Rollout)
+    """The order in which the changes are made, and who serves meanwhile."""
 
     def __bool__(self) -> bool:
         return bool(self.changes)
@@ -108,7 +111,8 @@ class Plan:
 
     @property
     def digest(self) -> str:
-        """Names this plan: changes, facts and data."""
+        """Names this plan: changes, the order in which they are made, facts and data."""
         facts = json.dumps(dict(self.facts), sort_keys=True)
-        parts = [facts, self.data_digest, *(json.dumps(c.key()) for c in self.changes)]
+        moves = (json.dumps(astuple(move)) for move in self.rollout.moves)
+        parts = [facts, self.data_digest, *(json.dumps(c.key()) for c in self.changes), *moves]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -33,7 +33,9 @@ class Entry:
 
     revision: str
     run: str
-    """`<utc time>-<flow>`, of its beginning."""
+    """Its name, which begins with the time at which it began: `20261129T180000Z`."""
+    flow: str
+    """The command: up, rollback."""
     who: str
     why: str
     stack: str
@@ -54,11 +56,6 @@ class Entry:
         digits = self.run.partition("-")[0].rstrip("Z")
         date, _, time = digits.partition("T")
         return f"{date[:4]}-{date[4:6]}-{date[6:]}T{time[:2]}:{time[2:4]}:{time[4:]}Z"
-
-    @property
-    def flow(self) -> str:
-        """The command: up, rollback."""
-        return self.run.split("-")[1] if "-" in self.run else ""
 
 
 def archive_path(revision: str) -> str:
@@ -119,16 +116,6 @@ def running(entries: Iterable[Entry]) -> str:
     return next((e.revision for e in reversed(tuple(entries)) if e.result == "good"), "")
 
 
-def tried(entries: Iterable[Entry], present: str) -> tuple[Entry, ...]:
-    """What may run beside `present`: each other revision, newest first, back to the last good one."""
-    found: dict[str, Entry] = {}
-    for entry in reversed(tuple(entries)):
-        found.setdefault(entry.revision, entry)
-        if entry.result == "good":
-            break
-    return tuple(entry for revision, entry in found.items() if revision != present)
-
-
 def good_before(entries: Iterable[Entry], present: str) -> str | None:
     """The revision to go back to, where the inventory says `present`; None where there is none.
 
@@ -145,8 +132,8 @@ def good_before(entries: Iterable[Entry], present: str) -> str | None:
 
 def _entry(line: str) -> Entry | None:
     try:
-        revision, run, who, why, stack, version, word, *fault = map(str, json.loads(line))
+        revision, run, flow, who, why, stack, version, word, *fault = map(str, json.loads(line))
         result = next(known for known in RESULTS if known == word)
-        return Entry(revision, run, who, why, stack, version, result, *fault)
+        return Entry(revision, run, flow, who, why, stack, version, result, *fault)
     except (ValueError, TypeError, StopIteration):
         return None

@@ -10,6 +10,7 @@ EventKind: TypeAlias = Literal[
     "run-started",
     "observed",
     "planned",
+    "move-started",
     "stage-started",
     "change-started",
     "change-done",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from launcher.model.plan import Change, Op, Plan
+from launcher.model.rollout import Rollout
 
-FORMAT = 1
+FORMAT = 2
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:
@@ -20,6 +22,18 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "facts": dict(plan.facts),
         "unreached": {host: problem.what for host, problem in plan.unreached.items()},
         "changes": [change_document(c) for c in plan.changes],
+        "rollout": rollout_document(plan.rollout),
+    }
+
+
+def rollout_document(rollout: Rollout) -> dict[str, Any]:
+    """The moves in the order in which they are made, and what refuses them, as JSON values."""
+    return {
+        "strategy": rollout.strategy,
+        "why": list(rollout.why),
+        "moves": [asdict(move) for move in rollout.moves],
+        "refused": [asdict(problem) for problem in rollout.refused],
+        "waiting": [asdict(problem) for problem in rollout.waiting],
     }
 
 
@@ -35,6 +49,7 @@ def change_document(change: Change) -> dict[str, Any]:
         "after": change.after,
         "because": change.because,
         "instance": change.instance,
+        "forced": change.forced,
         "diff": change.diff,
         "ops": [_op(op) for op in change.ops],
     }

@@ -282,13 +282,15 @@ class Probes:
 
     def unit(self, name: str) -> dict[str, Any]:
         shown = self._show(name)  # a timer has no main process: systemctl leaves those lines out
+        release, _, note = text_of(f"{self.root}/run/dsv32/{name}").partition("\n")
         return {
             "load": shown["LoadState"],
             "active": shown["ActiveState"],
             "sub": shown["SubState"],
             "enabled": shown["UnitFileState"],
             "needs_reload": shown["NeedDaemonReload"] == "yes",
-            "release": text_of(f"{self.root}/run/dsv32/{name}").strip(),
+            "release": release.strip(),
+            **({"note": note.strip()} if note else {}),
             "main_pid": int(shown.get("MainPID") or 0),
             "result": shown["Result"],
             "exit_status": int(shown.get("ExecMainStatus") or 0),

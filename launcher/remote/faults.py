@@ -9,6 +9,9 @@ from typing import Any
 
 from launcher.model.problem import Problem
 
+PROXY_COMMAND = "ProxyCommand"
+"""What `Place.through` is where no jump host, but a program of ssh_config's connects."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -19,7 +22,7 @@ class Place:
     address: str
     port: int
     through: str = ""
-    """The jump host, or `ProxyCommand`."""
+    """The jump host, or `PROXY_COMMAND`."""
     known_hosts: str = "~/.ssh/known_hosts"
     """The file that a host key belongs into."""
     key_name: str = ""
@@ -32,6 +35,8 @@ class Place:
     @property
     def ssh(self) -> str:
         """The command that tries the same by hand."""
+        if self.through == PROXY_COMMAND:  # ssh_config knows it by the host's name
+            return f"ssh {self.user}@{self.host}"
         return f"ssh {f'-J {self.through} ' if self.through else ''}-p {self.port} {self.user}@{self.address}"
 
 
@@ -84,8 +89,25 @@ def jump_refused(place: Place) -> Problem:
     )
 
 
+def no_proxy_command(place: Place, why: str) -> Problem:
+    """The program of ssh_config's ProxyCommand cannot be run here."""
+    return Problem(
+        f"the ProxyCommand for {place.host} cannot be started",
+        str(place),
+        why,
+        "correct ProxyCommand in ssh_config, or install the program that it names on this machine",
+    )
+
+
 def frozen(place: Place, within_s: float) -> Problem:
     """TCP connects, and no banner comes."""
+    if place.through == PROXY_COMMAND:
+        return Problem(
+            f"the ProxyCommand for {place.host} brings no answer within {within_s:g} s",
+            str(place),
+            "the program runs, and no sshd speaks at its other end",
+            f"`{place.ssh} -v`; a slow network: raise `ssh.connect_within_s`",
+        )
     return Problem(
         f"{place.host} accepts connections and then says nothing for {within_s:g} s",
         str(place),
@@ -99,7 +121,9 @@ def hung_up(place: Place) -> Problem:
     return Problem(
         f"{place.host} closes connections before they begin",
         str(place),
-        "sshd's MaxStartups is reached, or it refuses this address (hosts.deny, fail2ban)",
+        "the ProxyCommand in ssh_config ends before sshd answers, or sshd refuses this address"
+        if place.through == PROXY_COMMAND
+        else "sshd's MaxStartups is reached, or it refuses this address (hosts.deny, fail2ban)",
         f"`{place.ssh}`; on the host: `journalctl -u ssh -n 20`",
     )
 

@@ -98,7 +98,7 @@ class Session:
     @property
     def traffic(self) -> tuple[int, int]:
         """Bytes sent and received, SSH included."""
-        return self._wire.counted.sent, self._wire.counted.received
+        return self._wire.traffic
 
     def close(self) -> None:
         """Hang up; the agent ends between two ops, and lets go of the lock."""

@@ -1,18 +1,22 @@
-"""Ssh, Wire: connections to hosts and a command at their other end; the only door to paramiko."""
+"""Ssh, Wire: opens a host's connection, and talks to a command at its other end."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import os
+import select
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import paramiko
+from paramiko.auth_strategy import AuthFailure
+from paramiko.ssh_exception import NoValidConnectionsError
 
 from launcher.model.inventory import SshSettings
 from launcher.model.problem import LauncherError, Problem
@@ -20,7 +24,6 @@ from launcher.remote import faults
 from launcher.remote.faults import Place
 from launcher.remote.route import Route
 
-USUAL_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
 CONNECTS_BEHIND_A_JUMP_HOST = 8
 """sshd drops connects at random beyond ten that have not logged in (MaxStartups)."""
 SEND_WITHIN_S = 30.0
@@ -58,12 +61,28 @@ class CountedSocket:
         return getattr(self._inner, name)
 
 
+class ProgramSocket(CountedSocket):
+    """The same for the program of a ProxyCommand; paramiko does not notice its end, and reads on and on."""
+
+    def recv(self, size: int) -> bytes:
+        """Some bytes; none at all when the program has ended; TimeoutError."""
+        output, within_s = self._inner.process.stdout.fileno(), self._inner.timeout
+        ready = select.poll()
+        ready.register(output, select.POLLIN)
+        if not ready.poll(None if within_s is None else within_s * 1000):
+            raise TimeoutError
+        data = os.read(output, size)
+        self.received += len(data)
+        return data
+
+
 class Wire:
     """A connection and the one command on it that we talk to: a `Stream`."""
 
-    def __init__(self, transport: paramiko.Transport, counted: CountedSocket) -> None:
-        self.transport = transport
-        self.counted = counted
+    def __init__(self, route: Route) -> None:
+        """`route`: one whose connection is open."""
+        self._connection = route.connection
+        self._transport: paramiko.Transport = route.connection.transport
         self._channel: paramiko.Channel | None = None
 
     def start(self, command: str, *, within_s: float) -> None:
@@ -72,7 +91,7 @@ class Wire:
 
     def _run(self, command: str, within_s: float) -> paramiko.Channel:
         try:
-            channel = self.transport.open_session(timeout=within_s)
+            channel = self._transport.open_session(timeout=within_s)
             channel.exec_command(command)
         except (paramiko.SSHException, EOFError) as problem:
             raise ConnectionError(str(problem)) from None
@@ -101,9 +120,15 @@ class Wire:
         except TimeoutError:
             return None
 
+    @property
+    def traffic(self) -> tuple[int, int]:
+        """Bytes sent and received, SSH included."""
+        counted: Any = self._transport.sock
+        return counted.sent, counted.received
+
     def alive(self) -> bool:
         """The connection itself still stands."""
-        return self.transport.is_active()
+        return bool(self._connection.is_connected)
 
     def ending(self, within_s: float) -> tuple[int | None, str]:
         """Exit status of the started command (None: killed, or not told in time), and its stderr."""
@@ -119,15 +144,15 @@ class Wire:
 
     def close(self) -> None:
         """Hang up."""
-        self.transport.close()
+        self._connection.close()
 
 
 @dataclass
 class Jump:
-    """A jump host: its connection, or why there is none."""
+    """A jump host, and why there is no connection to it."""
 
+    route: Route
     lock: threading.Lock = field(default_factory=threading.Lock)
-    wire: Wire | None = None
     failed: Problem | None = None
     failed_at: float = 0.0
 
@@ -142,162 +167,153 @@ def ending(channel: paramiko.Channel, within_s: float) -> tuple[int | None, str]
     return None if status < 0 else status, said[-2000:].decode("utf-8", "replace").strip()
 
 
+class Attempt(paramiko.MissingHostKeyPolicy):
+    """One attempt to open a connection: its time, the host keys that it accepts, and why it failed.
+
+    fabric, which opens the connection, calls `transport` and `missing_host_key`: the latter for every key,
+    since it is told of none.
+    """
+
+    def __init__(self, place: Place, known: Sequence[paramiko.PKey], within_s: int) -> None:
+        self._place = place
+        self._known = known
+        self._within_s = within_s
+        self._deadline = time.monotonic() + within_s
+        self._transport: paramiko.Transport | None = None
+
+    def transport(self, connected: Any, **options: Any) -> paramiko.Transport:
+        """The transport over a socket that is connected, or over what paramiko takes for one."""
+        if isinstance(connected, socket.socket):
+            # paramiko leaves Nagle's algorithm on: 40 ms for each exec
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            # without, it would wait a quarter of an hour to send to a host that is gone
+            if hasattr(socket, "TCP_USER_TIMEOUT"):
+                connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(UNHEARD_S * 1000))
+        kind = ProgramSocket if isinstance(connected, paramiko.ProxyCommand) else CountedSocket
+        counted: Any = kind(connected)
+        self._transport = transport = paramiko.Transport(counted, **options)
+        choose_algorithms(transport.get_security_options(), {k.get_name() for k in self._known})
+        transport.banner_timeout = transport.handshake_timeout = self._left_s()
+        return transport
+
+    def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
+        """Refuse a key that is not known to be the host's; what follows is the login."""
+        if not self._known:
+            raise LauncherError(faults.key_unknown(self._place, key.get_name(), key.fingerprint))
+        if key not in self._known:
+            expected = [f"{k.get_name()} {k.fingerprint}" for k in self._known]
+            raise LauncherError(faults.key_changed(self._place, key.get_name(), key.fingerprint, expected))
+        if self._transport:
+            self._transport.auth_timeout = self._left_s()
+
+    def failed(self, problem: Exception) -> LauncherError | ThrottledError:
+        """What fabric or paramiko raised, for people."""
+        place = self._place
+        if isinstance(problem, AuthFailure):
+            return LauncherError(faults.login_refused(place, [str(tried.source) for tried in problem.result]))
+        if self._transport:
+            return self._no_session(self._transport, problem)
+        if place.through == faults.PROXY_COMMAND:
+            return LauncherError(faults.no_proxy_command(place, str(problem)))
+        if isinstance(problem, paramiko.ChannelException):
+            return LauncherError(faults.jump_refused(place))
+        if isinstance(problem, socket.gaierror | UnicodeError):  # the latter for a name such as `a..b`
+            return LauncherError(faults.no_address(place))
+        if isinstance(problem, TimeoutError | paramiko.SSHException):
+            return LauncherError(faults.connect_late(place, self._within_s))
+        at_addresses = problem.errors.values() if isinstance(problem, NoValidConnectionsError) else ()
+        refused = any(isinstance(each, ConnectionRefusedError) for each in at_addresses)
+        return LauncherError(faults.refused(place) if refused else faults.no_route(place))
+
+    def _no_session(
+        self, transport: paramiko.Transport, problem: Exception
+    ) -> LauncherError | ThrottledError:
+        place, within_s = self._place, self._within_s
+        late = time.monotonic() >= self._deadline - 0.5
+        if transport.remote_version:
+            why = f"the key exchange took longer than {within_s} s" if late else str(problem)
+            return LauncherError(faults.no_agreement(place, why))
+        return (
+            LauncherError(faults.frozen(place, within_s)) if late else ThrottledError(faults.hung_up(place))
+        )
+
+    def _left_s(self) -> float:
+        return max(0.1, self._deadline - time.monotonic())
+
+
 class Ssh:
-    """Opens connections. Keys, known hosts and ssh_config are read once, jump hosts connected once."""
+    """Opens connections. Known hosts are read once, jump hosts connected once."""
 
     def __init__(self, settings: SshSettings, folder: Path) -> None:
-        """Relative paths of `settings` start at `folder`."""
+        """Relative paths of known_hosts files start at `folder`."""
         logging.getLogger("paramiko").setLevel(logging.CRITICAL)  # it prints what we raise
-        self._settings = settings
+        self._within_s = settings.connect_within_s
         self._folder = folder
         self._lock = threading.Lock()
-        self._known: dict[str, paramiko.HostKeys] = {}
-        self._keys: dict[str, paramiko.PKey | str] = {}
+        self._known: dict[Path, paramiko.HostKeys] = {}
         self._jumps: dict[Place, Jump] = {}
         self._behind_jump = threading.BoundedSemaphore(CONNECTS_BEHIND_A_JUMP_HOST)
 
     def connect(self, route: Route) -> Wire:
         """A connection that has logged in. LauncherError says why not; ThrottledError: try again."""
-        jump = self._jump(route.gateway, route.place) if route.gateway else None
-        deadline = time.monotonic() + self._settings.connect_within_s
-        with self._behind_jump if jump else contextlib.nullcontext():
-            counted = CountedSocket(self._socket(route, jump, deadline))
-            transport = paramiko.Transport(counted)  # type: ignore[arg-type]  # it is like a socket
-            try:
-                self._handshake(transport, route, deadline)
-                self._login(transport, route, deadline)
-            except BaseException:
-                transport.close()
-                raise
-        return Wire(transport, counted)
+        if route.gateway:
+            self._connect_jump(route.gateway, route.place)
+        with self._behind_jump if route.gateway else contextlib.nullcontext():
+            self._open(route)
+        return Wire(route)
 
     def close(self) -> None:
         """Hang up on the jump hosts."""
         for jump in self._jumps.values():
-            if jump.wire:
-                jump.wire.close()
+            jump.route.connection.close()
 
-    def _path(self, text: str) -> Path:
-        return self._folder / Path(text).expanduser()
-
-    def _socket(self, route: Route, jump: Wire | None, deadline: float) -> Any:
-        place = route.place
-        if jump:
-            return self._through(jump, place, deadline)
-        if route.proxy_command:
-            return paramiko.ProxyCommand(route.proxy_command)
+    def _open(self, route: Route) -> None:
+        known = [key for name in route.key_names for key in self._known_keys(route, name)]
+        attempt = Attempt(route.place, known, self._within_s)
+        connection = route.connection
+        connection.client.set_missing_host_key_policy(attempt)
+        connection.connect_kwargs["transport_factory"] = attempt.transport
         try:
-            found = socket.create_connection(
-                (place.address, place.port), max(0.1, deadline - time.monotonic())
-            )
-        except socket.gaierror:
-            raise LauncherError(faults.no_address(place)) from None
-        except ConnectionRefusedError:
-            raise LauncherError(faults.refused(place)) from None
-        except TimeoutError:
-            raise LauncherError(faults.connect_late(place, self._settings.connect_within_s)) from None
-        except OSError:
-            raise LauncherError(faults.no_route(place)) from None
-        # paramiko leaves Nagle's algorithm on: 40 ms for each exec
-        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if hasattr(
-            socket, "TCP_USER_TIMEOUT"
-        ):  # it would wait a quarter of an hour to send to a host that is gone
-            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(UNHEARD_S * 1000))
-        return found
+            connection.open()
+        except BaseException as problem:
+            connection.client.close()  # fabric leaves the socket of an attempt that failed open
+            if not isinstance(problem, paramiko.SSHException | OSError | EOFError | ValueError):
+                raise
+            if route.gateway and not connection.gateway.is_connected:  # it broke since it was connected
+                lost = faults.connection_lost(route.gateway.place)
+                raise LauncherError(on_the_way(lost, route.place)) from None
+            raise attempt.failed(problem) from None
 
-    def _jump(self, gateway: Route, place: Place) -> Wire:
-        """The one connection to a jump host; if it cannot be had, all that wait for it are told at once."""
+    def _connect_jump(self, gateway: Route, place: Place) -> None:
+        """One connection to a jump host; if it cannot be had, all that wait for it are told at once."""
         with self._lock:
-            jump = self._jumps.setdefault(gateway.place, Jump())
+            jump = self._jumps.setdefault(gateway.place, Jump(gateway))
         with jump.lock:
-            if jump.wire and jump.wire.alive():
-                return jump.wire
-            if jump.failed is None or time.monotonic() > jump.failed_at + self._settings.connect_within_s:
+            if gateway.connection.is_connected:
+                return
+            if jump.failed is None or time.monotonic() > jump.failed_at + self._within_s:
                 try:
-                    jump.wire, jump.failed = self.connect(gateway), None
-                    return jump.wire
+                    self.connect(gateway)
+                    jump.failed = None
+                    return
                 except LauncherError as failed:
                     jump.failed, jump.failed_at = failed.problems[0], time.monotonic()
             problem = jump.failed
-        raise LauncherError(replace(problem, where=f"{problem.where}, on the way to {place.host}"))
-
-    def _through(self, jump: Wire, place: Place, deadline: float) -> paramiko.Channel:
-        within_s = max(0.1, deadline - time.monotonic())
-        target = (place.address, place.port)
-        try:
-            return jump.transport.open_channel("direct-tcpip", target, ("127.0.0.1", 0), timeout=within_s)
-        except paramiko.ChannelException:
-            raise LauncherError(faults.jump_refused(place)) from None
-        except (paramiko.SSHException, OSError):
-            raise LauncherError(faults.connect_late(place, self._settings.connect_within_s)) from None
-
-    def _handshake(self, transport: paramiko.Transport, route: Route, deadline: float) -> None:
-        place, within_s = route.place, self._settings.connect_within_s
-        known = [k for name in route.key_names for k in self._known_keys(route, name)]
-        choose_algorithms(transport.get_security_options(), {k.get_name() for k in known})
-        transport.banner_timeout = transport.handshake_timeout = max(0.1, deadline - time.monotonic())
-        try:
-            transport.start_client(timeout=max(0.1, deadline - time.monotonic()))
-        except (paramiko.SSHException, EOFError, OSError) as problem:
-            if transport.remote_version:
-                raise LauncherError(faults.no_agreement(place, str(problem))) from None
-            if time.monotonic() >= deadline - 0.5:
-                raise LauncherError(faults.frozen(place, within_s)) from None
-            raise ThrottledError(faults.hung_up(place)) from None
-        if not transport.initial_kex_done:
-            late = faults.no_agreement(place, f"the key exchange took longer than {within_s} s")
-            raise LauncherError(late if transport.remote_version else faults.frozen(place, within_s))
-        key = transport.get_remote_server_key()
-        if known and key not in known:
-            expected = [f"{k.get_name()} {k.fingerprint}" for k in known]
-            raise LauncherError(faults.key_changed(place, key.get_name(), key.fingerprint, expected))
-        if not known:
-            raise LauncherError(faults.key_unknown(place, key.get_name(), key.fingerprint))
+        raise LauncherError(on_the_way(problem, place))
 
     def _known_keys(self, route: Route, name: str) -> Iterator[paramiko.PKey]:
         for text in route.known_hosts:
-            path = str(self._path(text))
+            path = self._folder / Path(text).expanduser()
             with self._lock:
                 if path not in self._known:
-                    self._known[path] = paramiko.HostKeys(path if Path(path).is_file() else None)
+                    self._known[path] = paramiko.HostKeys(str(path) if path.is_file() else None)
                 found = self._known[path].lookup(name)
             yield from (found or {}).values()
 
-    def _login(self, transport: paramiko.Transport, route: Route, deadline: float) -> None:
-        place, tried = route.place, []
-        for label, key in self._candidates(route):
-            if isinstance(key, str):
-                tried.append(f"{label} ({key})")
-                continue
-            tried.append(label)
-            transport.auth_timeout = max(0.1, deadline - time.monotonic())
-            try:
-                transport.auth_publickey(place.user, key)
-            except paramiko.AuthenticationException:
-                continue
-            except (paramiko.SSHException, EOFError, OSError):
-                break  # it has heard enough keys
-            if transport.is_authenticated():
-                return
-        raise LauncherError(faults.login_refused(place, tried))
 
-    def _candidates(self, route: Route) -> Iterator[tuple[str, paramiko.PKey | str]]:
-        """Keys to try, or what is wrong with one: named files, then the agent's, then the usual files."""
-        for path in route.identities:
-            yield path, self._key(str(self._path(path)))
-        if not route.only_identities:
-            for key in paramiko.Agent().get_keys():
-                yield f"the ssh agent's {key.comment or key.fingerprint}", key
-            for path in () if route.identities else USUAL_KEYS:
-                if self._path(path).is_file():
-                    yield path, self._key(str(self._path(path)))
-
-    def _key(self, path: str) -> paramiko.PKey | str:
-        with self._lock:
-            if path not in self._keys:
-                self._keys[path] = read_key(path)
-            return self._keys[path]
+def on_the_way(problem: Problem, place: Place) -> Problem:
+    """A jump host's problem, told of a host behind it."""
+    return replace(problem, where=f"{problem.where}, on the way to {place.host}")
 
 
 def choose_algorithms(options: paramiko.transport.SecurityOptions, known: set[str]) -> None:
@@ -305,15 +321,3 @@ def choose_algorithms(options: paramiko.transport.SecurityOptions, known: set[st
     options.kex = tuple(sorted(options.kex, key=lambda name: not name.startswith("curve25519")))
     kinds = known | ({"rsa-sha2-512", "rsa-sha2-256"} if "ssh-rsa" in known else set())
     options.key_types = tuple(sorted(options.key_types, key=lambda name: name not in kinds))
-
-
-def read_key(path: str) -> paramiko.PKey | str:
-    """A private key, or why it cannot be used."""
-    try:
-        return paramiko.PKey.from_path(path)
-    except FileNotFoundError:
-        return "no such file"
-    except paramiko.PasswordRequiredException:
-        return "has a passphrase: `ssh-add` it"
-    except (TypeError, ValueError, OSError, paramiko.SSHException) as problem:
-        return f"not usable: {problem}"

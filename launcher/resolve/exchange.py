@@ -1,45 +1,65 @@
-"""Whether engines of two deployments can hand KV to each other, by what their releases hash; pure."""
+"""What engines must have in common to hand KV to each other, and where two of them differ; pure."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+from urllib.parse import parse_qsl, urlencode
 
-from launcher.model.profile import EnginePool
+from launcher.model.deployment import Deployment
+from launcher.model.profile import EnginePool, Profile
 from launcher.model.wish import Wanted
 from launcher.resolve.settings import KV_TRANSFER, spelled
 
-
-def differences(before: Wanted, after: Wanted) -> tuple[str, ...]:
-    """What keeps prefill of one from decode of the other, in words; () where they may serve side by side.
-
-    NIXL compares the release, the connector and what the engine's data calls `kv_hash`: where one of them
-    differs, decode refuses the first request.
-    """
-    sides: tuple[tuple[EnginePool, EnginePool], ...] = (("prefill", "decode"), ("decode", "prefill"))
-    pairs = ((_agreed(before, one), _agreed(after, other)) for one, other in sides)
-    return tuple(dict.fromkeys(text for was, will in pairs for text in _told(was, will)))
+KvIdentity: TypeAlias = Mapping[str, str]
+"""What NIXL compares before KV moves: the release, the connector, and all that engines call `kv_hash`."""
+PAIRS: tuple[tuple[EnginePool, EnginePool], ...] = (("prefill", "decode"), ("decode", "prefill"))
 
 
-def _told(was: Mapping[str, str], will: Mapping[str, str]) -> Iterator[str]:
-    """Nothing, where one of the sides has no such pool: there is no pair then."""
-    for name in {**was, **will} if was and will else ():
-        if was.get(name, "") != will.get(name, ""):
-            yield f"{name} {was.get(name) or 'default'} → {will.get(name) or 'default'}"
-
-
-def _agreed(wanted: Wanted, pool: EnginePool) -> dict[str, str]:
-    """What the other side must have, too: name → text."""
-    engine, deployment = wanted.wish.profile.engine, wanted.deployment
-    instances = [i for i in deployment.instances if i.pool == pool] if deployment else []
-    if not instances or not engine or not deployment:
+def kv_identity(profile: Profile, deployment: Deployment, pool: EnginePool) -> KvIdentity:
+    """What the other side of a pair must have, too; empty where there is no such pool."""
+    engine, first = profile.engine, next((i for i in deployment.instances if i.pool == pool), None)
+    if first is None or engine is None:
         return {}
-    flags = {a.flag.removeprefix("--"): a.value or a.flag for a in instances[0].processes[0].arguments}
+    flags = {a.flag.removeprefix("--"): a.value or a.flag for a in first.processes[0].arguments}
     connector = json.loads(flags.get(KV_TRANSFER, "{}")).get("kv_connector", "")
-    found = {"vLLM": wanted.wish.profile.stack.engine_version, "connector": connector}
+    found = {"vLLM": profile.stack.engine_version, "connector": connector}
     for name in engine.kv_hash:
         flag, _, key = name.partition(".")
         own = spelled(flag, engine).get("flag", "")
         text = deployment.model_path if flag == "model" else flags.get(own, "")
         found[name] = str(json.loads(text).get(key, "")) if key and text.startswith("{") else text
     return found
+
+
+def identity_text(identity: KvIdentity) -> str:
+    """The identity as one word that a shell and systemd's units can hold."""
+    return urlencode(identity)
+
+
+def identity_in(text: str) -> KvIdentity:
+    """The identity that `identity_text` wrote."""
+    return dict(parse_qsl(text, keep_blank_values=True))
+
+
+def differences(before: Wanted, after: Wanted) -> tuple[str, ...]:
+    """What keeps prefill of one from decode of the other, in words; () where they may serve side by side."""
+    return tuple(
+        dict.fromkeys(
+            text
+            for one, other in PAIRS
+            for text in between(_identity_of(before, one), _identity_of(after, other))
+        )
+    )
+
+
+def _identity_of(wanted: Wanted, pool: EnginePool) -> KvIdentity:
+    return kv_identity(wanted.wish.profile, wanted.deployment, pool) if wanted.deployment else {}
+
+
+def between(runs: KvIdentity, wanted: KvIdentity) -> Iterator[str]:
+    """What keeps an engine that runs from one that is wanted; nothing where one of the two is not known."""
+    for name in {**runs, **wanted} if runs and wanted else ():
+        if runs.get(name, "") != wanted.get(name, ""):
+            yield f"{name} {runs.get(name) or 'default'} → {wanted.get(name) or 'default'}"

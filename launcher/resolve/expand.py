@@ -14,12 +14,15 @@ from launcher.model.inventory import Host, PoolName
 from launcher.model.problem import InputError, Problem
 from launcher.model.role import STAGES, Role, RoleStep, Step
 from launcher.model.wish import Wanted, Wish
+from launcher.resolve.exchange import identity_text, kv_identity
 from launcher.resolve.monitoring import grafana, rules
 from launcher.resolve.params import Param, read_params
 from launcher.resolve.ports import beside_weights, weights_endpoints
 from launcher.steps import KINDS, unit
 
 PATH_KINDS = frozenset({"absent", "built", "file", "folder", "link"})
+DERIVED = frozenset({"depends", "note"})
+"""Parameters that are worked out here, and that no role gives."""
 Values: TypeAlias = Mapping[str, object]
 
 
@@ -90,6 +93,7 @@ class Filler:
         self._inventory = wish.inventory
         self._deployment = deployment
         self._problems = problems
+        self._notes = _kv_notes(wish, deployment)
         self._texts: dict[Param, object] = {}
         self._wants: dict[Draft, Any] = {}
 
@@ -106,6 +110,8 @@ class Filler:
                     continue
                 if draft.step.restart_on:
                     want = replace(want, depends=_depends(draft.step, subject.mark, made))
+                if isinstance(want, unit.Params) and want.guarded:
+                    want = replace(want, note=self._notes[subject.instance])
                 yield _step(draft, subject, want)
 
     def _subjects(self, step: RoleStep, host: Host) -> Iterator[Subject]:
@@ -171,7 +177,7 @@ def _drafts(role: Role, problems: dict[Problem, None]) -> tuple[Draft, ...]:
             what = f"step {role.name}/{step.name} of kind {step.kind} has restart_on"
             problems[Problem(what, where=step.source, do="only units restart: remove the line")] = None
             continue
-        words = names - {"depends"} | ({"template", "file"} if "content" in names else set())
+        words = names - DERIVED | ({"template", "file"} if "content" in names else set())
         unknown = [name for name in step.params if name not in words]
         for name in unknown:
             known = words | ({"kind", "each", "stays"} | ({"restart_on"} if "depends" in names else set()))
@@ -245,6 +251,15 @@ def _depends(step: RoleStep, mark: str, made: Mapping[tuple[str, str], Any]) -> 
         content = getattr(want, "content", None) or repr(want)
         digest.update(f"{name}\n{content}\n".encode())
     return digest.hexdigest()
+
+
+def _kv_notes(wish: Wish, deployment: Deployment | None) -> dict[str, str]:
+    """Instance → what its processes record at each start: what a rollout must know of engines that run."""
+    if deployment is None:
+        return {}
+    pools = dict.fromkeys(i.pool for i in deployment.instances)
+    texts = {pool: identity_text(kv_identity(wish.profile, deployment, pool)) for pool in pools}
+    return {i.name: texts[i.pool] for i in deployment.instances}
 
 
 def _places(draft: Draft) -> Place:

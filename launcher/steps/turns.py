@@ -96,7 +96,7 @@ def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
     )
 
 
-def restart(want: Params, facts: Facts, because: str) -> Draft:
+def start_again(want: Params, facts: Facts, because: str) -> Draft:
     """RESTART of both, for a reason outside of them; what differs is changed with it. Users are sent to the
     one that has answered, and the other one ends what it has begun."""
     first, second = _by_reach(want, facts)

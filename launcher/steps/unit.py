@@ -33,6 +33,8 @@ class Params:
     """The instance whose guards start and stop it: it is ordered, never started by systemd or by us."""
     depends: str = ""
     """Digest over the content of the steps named in `restart_on`; another one makes the unit restart."""
+    note: str = ""
+    """One word that each start records beside the release, and that the unit's probe answers with."""
 
 
 def probes(want: Params) -> tuple[Probe, ...]:
@@ -91,6 +93,15 @@ def restart(want: Params, facts: Facts, because: str) -> Draft | None:
     return Draft(Action.RESTART, want.name, state(have), _target(want), ops, because=because)
 
 
+def start_again(want: Params, facts: Facts, because: str) -> Draft:
+    """A RESTART for a reason outside the unit itself, or a START where it does not run."""
+    if draft := restart(want, facts, because):
+        return draft
+    have = facts[probe(want)]
+    before = str(have) if isinstance(have, Unknown) else state(have)
+    return Draft(Action.START, want.name, before, _target(want), life(want, Action.START), because=because)
+
+
 def release(want: Params) -> str:
     """Names what a start of the unit would run; empty where the unit has no service of ours to record it."""
     if SERVICE.search(want.content) or (want.depends and not want.content):
@@ -110,9 +121,11 @@ def unit_file(want: Params) -> file.Params | None:
 
 
 def recording(want: Params) -> str:
-    """The line that records, at each start, the release that is started."""
+    """The line that records, at each start, the release that is started, and the note."""
     # + : as root and outside the unit's own sandboxing; %n is the unit's full name
-    return f"ExecStartPre=+/bin/sh -c 'mkdir -p /run/dsv32 && echo {release(want)} >/run/dsv32/%n'"
+    path, note = "/run/dsv32/%n", want.note.replace("%", "%%")  # systemd reads % as a specifier
+    also = f' && echo "{note}" >>{path}' if note else ""
+    return f"ExecStartPre=+/bin/sh -c 'mkdir -p /run/dsv32 && echo {release(want)} >{path}{also}'"
 
 
 def undone(want: Params, facts: Facts) -> tuple[Draft, ...]:

@@ -12,7 +12,6 @@ import pytest
 from releases import ENGINES, LAYOUTS, Line, Said, ask, client_lines, lines, snapshot, words
 from samples import ROOT, SAMPLES
 
-pytestmark = pytest.mark.contract
 MODEL = ["model"]
 WRONG: Mapping[str, tuple[list[str], str]] = {
     "a flag that is not there": (["--no-such-flag"], "--no-such-flag"),

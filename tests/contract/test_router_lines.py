@@ -6,11 +6,9 @@ import json
 import subprocess
 from pathlib import Path
 
-import pytest
 from releases import BASE_ENGINE, deployments, python
 from samples import ROOT
 
-pytestmark = pytest.mark.contract
 WRONG = {
     "a flag that is not there": (["--no-such-flag"], "--no-such-flag"),
     "a policy that is not there": (["--policy", "fair"], "fair"),

@@ -13,8 +13,6 @@ from launcher.load import load
 from launcher.model.problem import InputError
 from launcher.resolve import resolve
 
-pytestmark = pytest.mark.contract
-
 
 def test_each_engine_has_one() -> None:
     assert {path.stem for path in (ROOT / "configs/engines").glob("*.json")} == set(ENGINES)

@@ -15,8 +15,6 @@ from pathlib import Path
 import pytest
 from engine_hosts import API_PORT, FRONT_PORT, LEADER, PEER, PREFILL, Ran, Service
 
-pytestmark = pytest.mark.engine
-
 PAIRS = {f"prefill-0@{PREFILL} → decode-0@{host}" for host in (LEADER, PEER)}
 DECODE, ROUTER = "dsv32-decode-0.service", "dsv32-router-a.service"
 GUARD = "dsv32-guard-decode-0.service"

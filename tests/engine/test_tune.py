@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 from engine_hosts import ROOT, WITHIN_S, Service
 
-pytestmark = pytest.mark.engine
-
 STEPS = """\
 about: Two steps that start no engine anew, for the first is refused, and the second is there already.
 pool: decode

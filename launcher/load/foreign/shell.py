@@ -26,6 +26,8 @@ DEEPEST = 12
 """Functions and scripts inside of each other."""
 CHARACTERS_OF_A_COMMAND = 20
 """Of a script that is read once more: it costs as many commands as it may hold."""
+COMMANDS_OF_A_FILE = 20
+"""What opening a script costs, in commands that could be followed in its place."""
 MOST = 256
 """Servers that one text starts."""
 
@@ -46,7 +48,7 @@ class Shell:
     _hints: list[str] = field(default_factory=list)
     _comments: dict[int, str] = field(default_factory=dict)
     _depth: int = 0
-    _left: int = 100_000
+    _left: int = 20_000
     """Commands and copies of variables that are followed before a script is left alone."""
     _lost: int = 0
     """The last line whose flags belong to no command."""
@@ -263,7 +265,7 @@ class Shell:
         other = replace(self, path=name, starts=[], _comments={}, _depth=self._depth + 1)
         other.script(text, scope)
         # scripts that name each other would be read without end
-        self._left = other._left - len(text) // CHARACTERS_OF_A_COMMAND - 1
+        self._left = other._left - len(text) // CHARACTERS_OF_A_COMMAND - COMMANDS_OF_A_FILE
 
     def _set(self, words: Sequence[Word], scope: Scope) -> None:
         texts = [w.text for w in words]

@@ -341,9 +341,9 @@ class Fleet:
                 self.sends.release()
 
     def linger(self):
-        """Stay for peers that still miss blocks."""
+        """Stay for peers that still miss blocks, or are yet to begin."""
         self.asked_s = time.monotonic()
-        while any(p.ever and not p.ended for p in self.alive()):
+        while any(not p.ended for p in self.alive()):
             if time.monotonic() - self.asked_s > LINGER_S:
                 return
             time.sleep(POLL_S)
