@@ -13,11 +13,11 @@ import pytest
 from paramiko.auth_strategy import AuthFailure, SourceResult
 from paramiko.ssh_exception import NoValidConnectionsError
 
-from launcher.model.inventory import Host, SshSettings
+from launcher.model.inventory import SshSettings
 from launcher.model.problem import LauncherError, Problem
 from launcher.remote.faults import PROXY_COMMAND, Place
 from launcher.remote.login import Key, Keys, Login
-from launcher.remote.route import Route, Routes
+from launcher.remote.route import Route
 from launcher.remote.ssh import Attempt, Ssh, ThrottledError
 
 PLACE = Place("gpu01", "root", "10.0.0.11", 22)
@@ -57,23 +57,6 @@ def test_a_host_that_is_not_reached(place: Place, raised: Exception, what: str) 
     assert problem.what == what
     assert problem.where == str(place)
     assert problem.do
-
-
-@pytest.mark.parametrize(
-    ("config", "what"),
-    [
-        ("", "gpu01 refuses connections on port 1"),
-        ("Host gpu01\n ProxyCommand no-such-program %h\n", "the ProxyCommand for gpu01 cannot be started"),
-        ('Host gpu01\n ProxyCommand nc "%h\n', "the ProxyCommand for gpu01 cannot be started"),
-    ],
-)
-def test_fabric_itself_fails_to_open_a_connection(tmp_path: Path, config: str, what: str) -> None:
-    (tmp_path / "config").write_text(config)
-    settings = SshSettings(config="config", port=1)
-    route = Routes(settings, tmp_path).to(Host("gpu01", "127.0.0.1", "lo", "prod.yaml:3"))
-    with pytest.raises(LauncherError) as refused:
-        Ssh(settings, tmp_path).connect(route)
-    assert refused.value.problems[0].what == what
 
 
 def test_a_refused_login_names_each_key_and_why_it_was_of_no_use() -> None:
