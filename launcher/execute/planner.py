@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,15 +16,9 @@ from launcher.model.plan import Action, Change, Draft, Plan
 from launcher.model.revision import LAST
 from launcher.model.role import STAGES, Step
 from launcher.model.wish import Wanted
-from launcher.steps import KINDS, turns, unit
+from launcher.steps import KINDS, VOLATILE, turns, unit
 
 LIFE = (Action.START, Action.RESTART, Action.STOP)
-VOLATILE: Mapping[str, frozenset[str]] = {
-    "job": frozenset({"progress", "tail"}),
-    "unit": frozenset({"main_pid", "since", "invocation"}),
-    "command": frozenset({"seconds", "stdout", "stderr"}),
-}
-"""Probe → parts of its answer that move by themselves."""
 
 
 def make_plan(wanted: Wanted, observed: Observed) -> Plan:

@@ -18,7 +18,7 @@ from launcher.model.role import Step
 from launcher.model.run import Event, EventKind
 from launcher.model.wish import Wanted
 from launcher.rollout.run import Run
-from launcher.steps import UNDONE, package, unit
+from launcher.steps import KINDS, package, unit
 
 
 def chosen(wanted: Wanted, names: Iterable[str]) -> frozenset[str]:
@@ -70,7 +70,7 @@ def undone(step: Step, facts: Facts) -> tuple[Draft, ...]:
     """What takes one step's work away; of what stays, only that others may upgrade it again."""
     if step.stays:
         return package.freed(step.want, facts) if isinstance(step.want, package.Params) else ()
-    return UNDONE[step.kind](step.want, facts) if step.kind in UNDONE else ()
+    return KINDS[step.kind].undone(step.want, facts)
 
 
 def remove(

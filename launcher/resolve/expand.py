@@ -20,7 +20,6 @@ from launcher.resolve.params import Param, read_params
 from launcher.resolve.ports import beside_weights, weights_endpoints
 from launcher.steps import KINDS, unit
 
-PATH_KINDS = frozenset({"absent", "built", "file", "folder", "link"})
 DERIVED = frozenset({"depends", "note"})
 """Parameters that are worked out here, and that no role gives."""
 Values: TypeAlias = Mapping[str, object]
@@ -230,17 +229,19 @@ def _slot_of(kind: str) -> Any:
 
 
 def _disputed(steps: tuple[Step, ...]) -> Iterator[Problem]:
-    """Paths that two steps of a host want in two ways: each run would undo what the one before did."""
-    first: dict[str, Step] = {}
+    """Things that two steps of a host want in two ways: each run would undo what the one before did."""
+    first: dict[str, tuple[Step, object]] = {}
+    told: set[frozenset[str]] = set()
     for step in steps:
-        if step.kind not in PATH_KINDS:
-            continue
-        other = first.setdefault(step.want.path, step)
-        if (other.kind, other.want) != (step.kind, step.want):
-            what = f"steps {other.id} and {step.id} want {step.want.path} in two ways"
-            yield Problem(
-                what, where=step.source, why=f"the other is at {other.source}", do="keep one of them"
-            )
+        for owned in KINDS[step.kind].owns(step.want):
+            other, state = first.setdefault(owned.thing, (step, owned.state))
+            pair = frozenset((other.id, step.id))
+            if state != owned.state and pair not in told:
+                told.add(pair)
+                what = f"steps {other.id} and {step.id} want {owned.thing} in two ways"
+                yield Problem(
+                    what, where=step.source, why=f"the other is at {other.source}", do="keep one of them"
+                )
 
 
 def _depends(step: RoleStep, mark: str, made: Mapping[tuple[str, str], Any]) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated
 from annotated_types import Ge, Predicate
 
 from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.owned import Owned
 from launcher.model.plan import Action, Draft, Op
 from launcher.steps.attributes import AbsolutePath
 
@@ -38,6 +39,11 @@ class Params:
     equals: str
     within_s: Annotated[int, Ge(1)] = 1500
     """From the order to reboot until the host has started everything; runbooks wait as long."""
+
+
+def owns(want: Params) -> tuple[Owned, ...]:
+    """Nothing: it asks the kernel what others have set."""
+    return ()
 
 
 def probes(want: Params) -> tuple[Probe, ...]:

@@ -8,6 +8,7 @@ from typing import Annotated
 from annotated_types import Ge, MinLen
 
 from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.owned import Owned, path
 from launcher.model.plan import Action, Draft, Op
 from launcher.steps import file
 from launcher.steps.attributes import AbsolutePath, Mode
@@ -32,6 +33,11 @@ class Params:
     owner: str = "root"
     group: str = "root"
     within_s: Annotated[int, Ge(1)] = 600
+
+
+def owns(want: Params) -> tuple[Owned, ...]:
+    """What it is built from, and what is built."""
+    return (path(want.path, ("file", want)), path(want.into, ("built", want)))
 
 
 def probes(want: Params) -> tuple[Probe, ...]:

@@ -9,7 +9,11 @@ from typing import Annotated
 from annotated_types import Ge, MinLen
 
 from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.owned import Owned
 from launcher.model.plan import Action, Draft, Op
+
+VOLATILE = {"command": frozenset({"seconds", "stdout", "stderr"})}
+"""Probe → parts of its answer that move by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,11 @@ class Params:
     run: Annotated[tuple[str, ...], MinLen(1)]
     unless: Unless
     within_s: Annotated[int, Ge(1)] = 60
+
+
+def owns(want: Params) -> tuple[Owned, ...]:
+    """Nothing that its parameters tell."""
+    return ()
 
 
 def probes(want: Params) -> tuple[Probe, ...]:
@@ -57,3 +66,8 @@ def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
         before = f"`{shlex.join(want.unless.command)}` {how} {number}"
     op = Op("command", {"words": list(want.run), "environment": {}, "within_s": want.within_s})
     return (Draft(Action.COMMAND, shlex.join(want.run), before, "done", (op,)),)
+
+
+def undone(want: Params, facts: Facts) -> tuple[Draft, ...]:
+    """Nothing: what a command has done, only another one can undo."""
+    return ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.owned import Owned, path
 from launcher.model.plan import Action, Draft, Op
 from launcher.steps import attributes, texts
 from launcher.steps.attributes import AbsolutePath, Mode
@@ -24,6 +25,11 @@ class Params:
     """The content is never shown, diffed or journaled."""
     reader: str = ""
     """A unit that reads it again when it has changed: it is reloaded, if it runs."""
+
+
+def owns(want: Params) -> tuple[Owned, ...]:
+    """The path."""
+    return (path(want.path, ("file", want)),)
 
 
 def probes(want: Params) -> tuple[Probe, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from launcher.model.facts import Facts, Probe
+from launcher.model.owned import Owned, path
 from launcher.model.plan import Action, Draft, Op
 from launcher.steps import attributes
 from launcher.steps.attributes import AbsolutePath, Mode
@@ -18,6 +19,11 @@ class Params:
     mode: Mode = "0755"
     owner: str = "root"
     group: str = "root"
+
+
+def owns(want: Params) -> tuple[Owned, ...]:
+    """The path; not what is in it."""
+    return (path(want.path, ("folder", want)),)
 
 
 def probes(want: Params) -> tuple[Probe, ...]:
@@ -37,3 +43,8 @@ def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
         Op("folder", attributes.arguments(want)),
     )
     return (Draft(action, want.path, before, after, ops),)
+
+
+def undone(want: Params, facts: Facts) -> tuple[Draft, ...]:
+    """Nothing: what has come to lie in a folder is not ours to take away."""
+    return ()

@@ -11,6 +11,10 @@ from launcher.model.plan import Action, Draft
 RUNNING = "job running, will attach"
 
 
+VOLATILE = {"job": frozenset({"progress", "tail"})}
+"""Probe → parts of its answer that move by themselves."""
+
+
 def draft(job: Job, facts: Facts, *, subject: str, before: str, after: str) -> Draft:
     """The one difference that a job removes; says so where the job already runs or failed last time."""
     because = _last_time(facts[job.probe])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from launcher.model.facts import Facts, Probe
+from launcher.model.owned import Owned, path
 from launcher.model.plan import Action, Draft, Op
 from launcher.steps import attributes
 from launcher.steps.attributes import AbsolutePath
@@ -16,6 +17,11 @@ class Params:
 
     path: AbsolutePath
     target: str
+
+
+def owns(want: Params) -> tuple[Owned, ...]:
+    """The path."""
+    return (path(want.path, ("link", want)),)
 
 
 def probes(want: Params) -> tuple[Probe, ...]:

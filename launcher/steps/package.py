@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.owned import Owned
 from launcher.model.plan import Action, Draft, Op
 
 
@@ -20,6 +21,13 @@ class Params:
     """Folder of packages on the hosts to install from; empty: apt's own sources."""
     held: bool = False
     """No upgrade but ours moves them (`apt-mark hold`)."""
+
+
+def owns(want: Params) -> tuple[Owned, ...]:
+    """Each package, and its version where one is wanted."""
+    names = pins(want.names).items()
+    installed = (Owned(f"package {name}", "installed") for name in pins(want.names))
+    return (*installed, *(Owned(f"version of package {name}", version) for name, version in names if version))
 
 
 def probes(want: Params) -> tuple[Probe, ...]:

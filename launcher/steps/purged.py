@@ -8,6 +8,7 @@ from typing import Annotated
 from annotated_types import MinLen
 
 from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.owned import Owned
 from launcher.model.plan import Action, Draft, Op
 
 
@@ -16,6 +17,11 @@ class Params:
     """None of these is installed. What depends on them goes with them, so name what nobody else may need."""
 
     names: Annotated[tuple[str, ...], MinLen(1)]
+
+
+def owns(want: Params) -> tuple[Owned, ...]:
+    """Each package."""
+    return tuple(Owned(f"package {name}", "purged") for name in want.names)
 
 
 def probes(want: Params) -> tuple[Probe, ...]:
@@ -37,3 +43,8 @@ def changes(want: Params, facts: Facts) -> tuple[Draft, ...]:
     op = Op("purge", {"names": list(found)})
     before = ", ".join(dict.fromkeys(found.values()))
     return (Draft(Action.REMOVE, f"package {', '.join(found)}", before, "absent", (op,)),)
+
+
+def undone(want: Params, facts: Facts) -> tuple[Draft, ...]:
+    """Nothing: whoever wants the packages back installs them."""
+    return ()

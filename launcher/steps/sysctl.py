@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.owned import Owned, path
 from launcher.model.plan import Action, Draft, Op
 from launcher.steps.attributes import AbsolutePath
 
@@ -16,6 +17,11 @@ class Params:
     file: AbsolutePath
     key: str
     value: str
+
+
+def owns(want: Params) -> tuple[Owned, ...]:
+    """The key, and one line of the file."""
+    return (Owned(f"kernel setting {want.key}", (want.file, _value(want.value))), path(want.file, "sysctl"))
 
 
 def probes(want: Params) -> tuple[Probe, ...]:

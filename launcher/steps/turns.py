@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from annotated_types import MaxLen, MinLen
 
 from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.owned import Owned, path
 from launcher.model.plan import Action, Draft, Op
 from launcher.steps import file, texts, unit
 from launcher.steps.attributes import AbsolutePath
@@ -59,6 +60,11 @@ class Params:
     """Both run what they should, and users reach either."""
 
     slots: Annotated[tuple[Slot, ...], MinLen(2), MaxLen(2)]
+
+
+def owns(want: Params) -> tuple[Owned, ...]:
+    """Both units, and the file that says which one users reach."""
+    return (*(o for slot in want.slots for o in unit.owns(slot.unit)), path(want.slots[0].chosen, "turns"))
 
 
 def probes(want: Params) -> tuple[Probe, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.owned import Owned
 from launcher.model.plan import Action, Draft, Op
 from launcher.steps import file, texts
 
@@ -16,6 +17,10 @@ SERVICE = re.compile(r"^\[Service\]$", re.MULTILINE)
 RUNS = ("active", "activating", "reloading", "refreshing")
 ENDED_AGAIN = "auto-restart"
 """systemd's word for a unit that has ended and waits for its next try; it counts as `activating`."""
+
+
+VOLATILE = {"unit": frozenset({"main_pid", "since", "invocation"})}
+"""Probe → parts of its answer that move by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,12 @@ class Params:
     """Digest over the content of the steps named in `restart_on`; another one makes the unit restart."""
     note: str = ""
     """One word that each start records beside the release, and that the unit's probe answers with."""
+
+
+def owns(want: Params) -> tuple[Owned, ...]:
+    """The unit, and the file that we give it."""
+    text = unit_file(want)
+    return (Owned(f"unit {want.name}", want), *(file.owns(text) if text else ()))
 
 
 def probes(want: Params) -> tuple[Probe, ...]:

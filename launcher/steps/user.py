@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from launcher.model.facts import Facts, Probe, Unknown
+from launcher.model.owned import Owned
 from launcher.model.plan import Action, Draft, Op
 
 
@@ -20,6 +21,11 @@ class Params:
     home: str = ""
     groups: tuple[str, ...] = ()
     """Supplementary groups it must be in; others it is in stay."""
+
+
+def owns(want: Params) -> tuple[Owned, ...]:
+    """The account."""
+    return (Owned(f"user {want.name}", want),)
 
 
 def probes(want: Params) -> tuple[Probe, ...]:
@@ -57,3 +63,8 @@ def _text(want: Params, have: Mapping[str, Any]) -> str:
         f"in {', '.join(groups) or 'no group'}" if want.groups else "",
     )
     return ", ".join(p for p in parts if p) or "present"
+
+
+def undone(want: Params, facts: Facts) -> tuple[Draft, ...]:
+    """Nothing: files may belong to the account."""
+    return ()

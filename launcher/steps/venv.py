@@ -9,8 +9,10 @@ from annotated_types import Ge
 
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.job import Job, name_of
+from launcher.model.owned import Owned, path
 from launcher.model.plan import Draft
 from launcher.steps.attributes import AbsolutePath
+from launcher.steps.jobs import VOLATILE as VOLATILE
 from launcher.steps.jobs import draft
 
 
@@ -31,6 +33,11 @@ class Params:
     """Program on the host that builds it: BUILDER PATH PYTHON LOCK WHEELS DIGEST. It writes `.complete`
     last; run again, it begins anew."""
     within_s: Annotated[int, Ge(1)] = 3600
+
+
+def owns(want: Params) -> tuple[Owned, ...]:
+    """The folder."""
+    return (path(want.path, ("venv", want)),)
 
 
 def probes(want: Params) -> tuple[Probe, ...]:
@@ -61,3 +68,8 @@ def _marker(want: Params) -> Probe:
 def _job(want: Params) -> Job:
     words = (want.builder, want.path, want.python, want.lock, want.wheels, want.digest)
     return Job(name_of("venv", words), words, want.within_s)
+
+
+def undone(want: Params, facts: Facts) -> tuple[Draft, ...]:
+    """Nothing: environments are data, and the next one lies beside it."""
+    return ()

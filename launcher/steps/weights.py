@@ -11,10 +11,12 @@ from annotated_types import Ge
 
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.job import Job, name_of
+from launcher.model.owned import Owned, path
 from launcher.model.plan import Draft
 from launcher.model.profile import Port
 from launcher.steps import texts
 from launcher.steps.attributes import AbsolutePath
+from launcher.steps.jobs import VOLATILE as VOLATILE
 from launcher.steps.jobs import draft
 
 MANIFEST_BYTES = 4 << 20
@@ -65,6 +67,11 @@ class Params:
     def in_place(self) -> bool:
         """Do engines read them where they are published?"""
         return self.path == self.origin
+
+
+def owns(want: Params) -> tuple[Owned, ...]:
+    """The folder; not where they come from, nor one that is read in place."""
+    return () if want.path == want.origin else (path(want.path, ("weights", want)),)
 
 
 def probes(want: Params) -> tuple[Probe, ...]:
@@ -167,3 +174,8 @@ def _fleet(want: Params) -> Mapping[str, Any]:
         "keep": want.keep,
         "streams": want.streams,
     }
+
+
+def undone(want: Params, facts: Facts) -> tuple[Draft, ...]:
+    """Nothing: weights are data, and take hours to come back."""
+    return ()

@@ -145,9 +145,67 @@ def test_two_steps_may_not_want_one_path_in_two_ways(tmp_path: Path) -> None:
     with pytest.raises(InputError) as raised:
         resolve(with_roles(tmp_path, bad=f"about: test\nstage: host\nsteps:\n  {steps}\n"))
     (problem,) = raised.value.problems
-    assert problem.what == "steps bad/a and bad/c want /x in two ways"
+    assert problem.what == "steps bad/a and bad/c want path /x in two ways"
     assert problem.where.endswith("role.yaml:6")
     assert problem.why.endswith("role.yaml:4")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "thing"),
+    [
+        (
+            "{kind: unit, name: chrony.service, state: started}",
+            "{kind: unit, name: chrony.service, content: x}",
+            "unit chrony.service",
+        ),
+        (
+            "{kind: file, path: /etc/systemd/system/a.service, content: x}",
+            "{kind: unit, name: a.service, content: y}",
+            "path /etc/systemd/system/a.service",
+        ),
+        (
+            "{kind: package, names: {chrony: '4.5'}}",
+            "{kind: package, names: {chrony: '4.6'}}",
+            "version of package chrony",
+        ),
+        ("{kind: package, names: chrony}", "{kind: purged, names: [chrony]}", "package chrony"),
+        (
+            "{kind: sysctl, file: /etc/sysctl.d/a.conf, key: vm.swappiness, value: '1'}",
+            "{kind: sysctl, file: /etc/sysctl.d/a.conf, key: vm.swappiness, value: '2'}",
+            "kernel setting vm.swappiness",
+        ),
+        (
+            "{kind: sysctl, file: /etc/sysctl.d/a.conf, key: vm.swappiness, value: '1'}",
+            "{kind: file, path: /etc/sysctl.d/a.conf, content: x}",
+            "path /etc/sysctl.d/a.conf",
+        ),
+        ("{kind: user, name: ana, groups: [a]}", "{kind: user, name: ana, groups: [b]}", "user ana"),
+        ("{kind: link, path: /a, target: /b}", "{kind: folder, path: /a}", "path /a"),
+        (
+            "{kind: built, path: /a.conf, content: x, into: /boot/i, by: [b]}",
+            "{kind: absent, path: /boot/i}",
+            "path /boot/i",
+        ),
+    ],
+)
+def test_two_roles_may_not_own_one_thing(tmp_path: Path, one: str, other: str, thing: str) -> None:
+    roles = {
+        name: f"about: test\nstage: host\nsteps:\n  step: {step}\n"
+        for name, step in {"one": one, "two": other}.items()
+    }
+    with pytest.raises(InputError) as raised:
+        resolve(with_roles(tmp_path, **roles))
+    (problem,) = raised.value.problems
+    assert problem.what == f"steps one/step and two/step want {thing} in two ways"
+    assert problem.where.endswith("roles/two/role.yaml:4")
+    assert problem.why.endswith("roles/one/role.yaml:4")
+
+
+def test_two_roles_may_need_the_same_package_and_folder(tmp_path: Path) -> None:
+    steps = "p: {kind: package, names: {chrony: '4.5'}}\n  f: {kind: folder, path: /x}"
+    any_version = "p: {kind: package, names: chrony}\n  f: {kind: folder, path: /x}"
+    text = "about: test\nstage: host\nsteps:\n  "
+    resolve(with_roles(tmp_path, one=f"{text}{steps}\n", two=f"{text}{any_version}\n"))
 
 
 def test_without_a_layout_hosts_are_provisioned_and_nothing_serves(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from launcher.load.schema import fill
 from launcher.model.facts import Facts, Probe, Unknown
 from launcher.model.plan import Draft, Op
 from launcher.model.problem import InputError
-from launcher.steps import KINDS, UNDONE, file, texts, turns, unit
+from launcher.steps import KINDS, VOLATILE, file, kinds_in, texts, turns, unit
 
 MANIFEST = json.dumps(
     {
@@ -26,6 +26,8 @@ MANIFEST = json.dumps(
         }
     }
 )
+LEAVES_ALL = {"absent", "command", "folder", "purged", "user", "venv", "weights"}
+"""Kinds of which nothing goes with their role."""
 REVISION = hashlib.sha256(MANIFEST.encode()).hexdigest()
 
 
@@ -104,7 +106,7 @@ def test_changes(kind: str, case: Mapping[str, Any]) -> None:
     assert [line(d) for d in drafts] == [filled(c) for c in case["changes"]]
     assert [op_line(op) for d in drafts for op in d.ops] == [filled(o) for o in case["ops"]]
     if "undone" in case:
-        taken = UNDONE[kind](want, facts)
+        taken = KINDS[kind].undone(want, facts)
         assert [line(d) for d in taken] == [filled(c) for c in case["undone"]]
         assert [op_line(op) for d in taken for op in d.ops] == case.get("undone_by", [])
     if "diff" in case:
@@ -113,7 +115,33 @@ def test_changes(kind: str, case: Mapping[str, Any]) -> None:
 
 def test_every_kind_has_cases() -> None:
     assert {p.values[0] for p in cases()} == set(KINDS)
-    assert {p.values[0] for p in cases() if "undone" in p.values[1]} == set(UNDONE)
+    assert {p.values[0] for p in cases() if "undone" in p.values[1]} == set(KINDS) - LEAVES_ALL
+
+
+@pytest.mark.parametrize("kind", sorted(LEAVES_ALL))
+def test_what_a_role_leaves_behind_is_left_whatever_the_host_says(kind: str) -> None:
+    params = next(p.values[1]["params"] for p in cases() if p.values[0] == kind)
+    assert KINDS[kind].undone(params_of(kind, params), Facts("h", {})) == ()
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_what_a_step_owns_is_the_same_for_equal_steps(kind: str) -> None:
+    wants = [params_of(kind, p.values[1]["params"]) for p in cases() if p.values[0] == kind]
+    assert [KINDS[kind].owns(w) for w in wants] == [KINDS[kind].owns(w) for w in wants]
+    things = {owned.thing for want in wants for owned in KINDS[kind].owns(want)}
+    assert bool(things) == (kind not in ("boot", "command"))
+
+
+def test_a_new_file_of_the_folder_is_a_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kinds_of_a_test").mkdir()
+    (tmp_path / "kinds_of_a_test/clock.py").write_text("class Params: ...\n")
+    (tmp_path / "kinds_of_a_test/helper.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert list(kinds_in([str(tmp_path / "kinds_of_a_test")], "kinds_of_a_test")) == ["clock"]
+
+
+def test_what_moves_by_itself_is_known_of_each_probe_that_has_it() -> None:
+    assert VOLATILE.keys() == {"job", "unit", "command"}
 
 
 def test_a_unit_records_its_release_when_it_starts() -> None:
