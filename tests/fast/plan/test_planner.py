@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from hypothesis import given
@@ -34,6 +36,12 @@ def applied(wanted: Wanted) -> TableFleet:
     fleet = fleet_of(HOSTS)
     apply(fleet, wanted, moves_of(fleet, wanted), quiet, await_ready=lambda i: None)
     return fleet
+
+
+@cache
+def applied_once() -> TableFleet:
+    """Copy it: it is made once for all examples."""
+    return applied(wanted_of())
 
 
 def lines(plan: Plan) -> list[str]:
@@ -110,7 +118,7 @@ def drift(fleet: TableFleet, host: str, kind: str) -> None:
 @given(drifts())
 def test_from_any_drift_one_apply_reaches_what_is_wished(faults: list[tuple[str, str]]) -> None:
     wanted = wanted_of()
-    fleet = applied(wanted)
+    fleet = deepcopy(applied_once())
     for host, kind in faults:
         drift(fleet, host, kind)
     plan = moves_of(fleet, wanted)
@@ -124,7 +132,7 @@ def test_from_any_drift_one_apply_reaches_what_is_wished(faults: list[tuple[str,
 @given(drifts())
 def test_if_one_process_moves_all_processes_of_its_instance_do(faults: list[tuple[str, str]]) -> None:
     wanted = wanted_of()
-    fleet = applied(wanted)
+    fleet = deepcopy(applied_once())
     for host, kind in faults:
         drift(fleet, host, kind)
     moved: dict[str, set[str]] = {}
