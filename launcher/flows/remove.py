@@ -56,14 +56,23 @@ def plan_removal(fleet: Hands, here: Wanted, roles: Collection[str]) -> Plan:
         changes=tuple(
             bind(step, draft)
             for host, facts in observed.facts.items()
-            for step in reversed(here.steps[host])
-            if step.role in roles
+            for step in _only_of(roles, here.steps[host])
             for draft in undone(step, facts)
         ),
         facts={},
         data_digest=here.wish.data_digest,
         unreached=dict(observed.problems),
     )
+
+
+def _only_of(roles: Collection[str], steps: Sequence[Step]) -> Iterator[Step]:
+    """The steps of these roles, last one first, without those whose things another role needs, too."""
+    needed = {thing for step in steps if step.role not in roles for thing in _things(step)}
+    return (step for step in reversed(steps) if step.role in roles and not _things(step) & needed)
+
+
+def _things(step: Step) -> set[tuple[str, str]]:
+    return {(owned.sort, owned.name) for owned in KINDS[step.kind].owns(step.want)}
 
 
 def undone(step: Step, facts: Facts) -> tuple[Draft, ...]:

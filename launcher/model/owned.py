@@ -9,12 +9,19 @@ from dataclasses import dataclass
 class Owned:
     """One thing on a host."""
 
-    thing: str
-    """What it is, in words and by its one name: `path /etc/hosts`, `package chrony`, `user vllm`."""
+    sort: str
+    """path, unit, package, …"""
+    name: str
+    """The one name that it has, however a step writes it."""
     state: object
-    """What is wanted of it; two steps may want the same thing if they want equal states."""
+    """What is wanted of it."""
+    shared: bool = False
+    """Steps of several roles may want it, all in the same state; else it is of one role alone."""
+
+    def __str__(self) -> str:
+        return f"{self.sort} {self.name}"
 
 
-def path(name: str, state: object) -> Owned:
+def path(name: str, state: object, *, shared: bool = False) -> Owned:
     """A file, folder or link, or that there is none."""
-    return Owned(f"path {name}", state)
+    return Owned("path", name, state, shared)

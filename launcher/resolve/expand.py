@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from launcher.load.schema import Place, fill, near
 from launcher.model.deployment import Deployment, Front, Process, RouterProcess
 from launcher.model.inventory import Host, PoolName
+from launcher.model.owned import Owned
 from launcher.model.problem import InputError, Problem
 from launcher.model.role import STAGES, Role, RoleStep, Step
 from launcher.model.wish import Wanted, Wish
@@ -229,19 +230,34 @@ def _slot_of(kind: str) -> Any:
 
 
 def _disputed(steps: tuple[Step, ...]) -> Iterator[Problem]:
-    """Things that two steps of a host want in two ways: each run would undo what the one before did."""
-    first: dict[str, tuple[Step, object]] = {}
-    told: set[frozenset[str]] = set()
+    """Things of a host that two roles own, or that two steps want in two ways: each run would undo what the
+    one before did."""
+    first: dict[tuple[str, str], tuple[Step, Owned]] = {}
+    told: set[tuple[str, str]] = set()
     for step in steps:
-        for owned in KINDS[step.kind].owns(step.want):
-            other, state = first.setdefault(owned.thing, (step, owned.state))
-            pair = frozenset((other.id, step.id))
-            if state != owned.state and pair not in told:
-                told.add(pair)
-                what = f"steps {other.id} and {step.id} want {owned.thing} in two ways"
-                yield Problem(
-                    what, where=step.source, why=f"the other is at {other.source}", do="keep one of them"
-                )
+        for mine in KINDS[step.kind].owns(step.want):
+            other, its = first.setdefault((mine.sort, mine.name), (step, mine))
+            alike = its.state == mine.state and (other.role == step.role or (its.shared and mine.shared))
+            if not alike and not (mine.sort == "path" and (other.id, step.id) in told):  # a unit's own file
+                told.add((other.id, step.id))
+                yield _dispute(other, step, str(mine), same=its.state == mine.state)
+    yield from _taken_away(first.values())
+
+
+def _taken_away(owners: Iterable[tuple[Step, Owned]]) -> Iterator[Problem]:
+    """What lies in a folder that another step wants to be gone."""
+    paths = [(step, owned.name) for step, owned in owners if owned.sort == "path"]
+    for gone, folder in ((step, name) for step, name in paths if step.kind == "absent"):
+        for step, name in paths:
+            if name.startswith(f"{folder}/"):
+                yield _dispute(gone, step, f"path {name}", same=False)
+
+
+def _dispute(one: Step, other: Step, thing: str, *, same: bool) -> Problem:
+    do = "keep one of them, in a role that the other one needs" if same else "keep one of them"
+    said = f"both own {thing}" if same else f"want {thing} in two ways"
+    what = f"steps {one.id} and {other.id} {said}"
+    return Problem(what, where=other.source, why=f"the other is at {one.source}", do=do)
 
 
 def _depends(step: RoleStep, mark: str, made: Mapping[tuple[str, str], Any]) -> str:

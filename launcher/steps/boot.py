@@ -42,8 +42,8 @@ class Params:
 
 
 def owns(want: Params) -> tuple[Owned, ...]:
-    """Nothing: it asks the kernel what others have set."""
-    return ()
+    """What the kernel shows: each boot can bring it to one value only."""
+    return (Owned("value of the kernel", f"{want.path}: {want.read}", want.equals, shared=True),)
 
 
 def probes(want: Params) -> tuple[Probe, ...]:

@@ -37,7 +37,7 @@ class Params:
 
 def owns(want: Params) -> tuple[Owned, ...]:
     """What it is built from, and what is built."""
-    return (path(want.path, ("file", want)), path(want.into, ("built", want)))
+    return (path(want.path, ("file", want)), path(want.into, ("built", want.by), shared=True))
 
 
 def probes(want: Params) -> tuple[Probe, ...]:

@@ -23,7 +23,7 @@ class Params:
 
 def owns(want: Params) -> tuple[Owned, ...]:
     """The path; not what is in it."""
-    return (path(want.path, ("folder", want)),)
+    return (path(want.path, ("folder", want), shared=True),)
 
 
 def probes(want: Params) -> tuple[Probe, ...]:

@@ -24,10 +24,12 @@ class Params:
 
 
 def owns(want: Params) -> tuple[Owned, ...]:
-    """Each package, and its version where one is wanted."""
-    names = pins(want.names).items()
-    installed = (Owned(f"package {name}", "installed") for name in pins(want.names))
-    return (*installed, *(Owned(f"version of package {name}", version) for name, version in names if version))
+    """Each package, and its version where one is wanted. Several roles may need one."""
+    pinned = pins(want.names)
+    return (
+        *(Owned("package", name, "installed", shared=True) for name in pinned),
+        *(Owned("version of package", n, version, shared=True) for n, version in pinned.items() if version),
+    )
 
 
 def probes(want: Params) -> tuple[Probe, ...]:

@@ -21,7 +21,7 @@ class Params:
 
 def owns(want: Params) -> tuple[Owned, ...]:
     """Each package."""
-    return tuple(Owned(f"package {name}", "purged") for name in want.names)
+    return tuple(Owned("package", name, "purged", shared=True) for name in want.names)
 
 
 def probes(want: Params) -> tuple[Probe, ...]:

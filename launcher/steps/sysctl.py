@@ -20,8 +20,9 @@ class Params:
 
 
 def owns(want: Params) -> tuple[Owned, ...]:
-    """The key, and one line of the file."""
-    return (Owned(f"kernel setting {want.key}", (want.file, _value(want.value))), path(want.file, "sysctl"))
+    """The key, and one line of the file, which may have others of other steps."""
+    key = Owned("kernel setting", want.key.replace("/", "."), (want.file, _value(want.value)))
+    return (key, path(want.file, "lines of kernel settings", shared=True))
 
 
 def probes(want: Params) -> tuple[Probe, ...]:

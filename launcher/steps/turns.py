@@ -64,7 +64,7 @@ class Params:
 
 def owns(want: Params) -> tuple[Owned, ...]:
     """Both units, and the file that says which one users reach."""
-    return (*(o for slot in want.slots for o in unit.owns(slot.unit)), path(want.slots[0].chosen, "turns"))
+    return (*(o for slot in want.slots for o in unit.owns(slot.unit)), path(want.slots[0].chosen, want))
 
 
 def probes(want: Params) -> tuple[Probe, ...]:

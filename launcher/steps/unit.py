@@ -45,7 +45,7 @@ class Params:
 def owns(want: Params) -> tuple[Owned, ...]:
     """The unit, and the file that we give it."""
     text = unit_file(want)
-    return (Owned(f"unit {want.name}", want), *(file.owns(text) if text else ()))
+    return (Owned("unit", _whole_name(want.name), want), *(file.owns(text) if text else ()))
 
 
 def probes(want: Params) -> tuple[Probe, ...]:
@@ -208,3 +208,8 @@ def _target(want: Params) -> str:
         return "stopped"
     name = release(want)
     return f"release {name}" if name else "running"
+
+
+def _whole_name(name: str) -> str:
+    """As systemd knows it: a name without a suffix is a service's."""
+    return name if "." in name else f"{name}.service"

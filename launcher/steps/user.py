@@ -25,7 +25,7 @@ class Params:
 
 def owns(want: Params) -> tuple[Owned, ...]:
     """The account."""
-    return (Owned(f"user {want.name}", want),)
+    return (Owned("user", want.name, want),)
 
 
 def probes(want: Params) -> tuple[Probe, ...]:

@@ -70,8 +70,9 @@ class Params:
 
 
 def owns(want: Params) -> tuple[Owned, ...]:
-    """The folder; not where they come from, nor one that is read in place."""
-    return () if want.path == want.origin else (path(want.path, ("weights", want)),)
+    """The folder; of files in place also what says that they were read."""
+    record = (path(want.record, ("record", want)),) if want.path == want.origin else ()
+    return (path(want.path, ("weights", want)), *record)
 
 
 def probes(want: Params) -> tuple[Probe, ...]:

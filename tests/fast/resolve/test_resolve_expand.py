@@ -181,6 +181,22 @@ def test_two_steps_may_not_want_one_path_in_two_ways(tmp_path: Path) -> None:
         ),
         ("{kind: user, name: ana, groups: [a]}", "{kind: user, name: ana, groups: [b]}", "user ana"),
         ("{kind: link, path: /a, target: /b}", "{kind: folder, path: /a}", "path /a"),
+        ("{kind: absent, path: /a}", "{kind: file, path: /a/b, content: x}", "path /a/b"),
+        (
+            "{kind: unit, name: chrony, state: stopped}",
+            "{kind: unit, name: chrony.service}",
+            "unit chrony.service",
+        ),
+        (
+            "{kind: sysctl, file: /etc/sysctl.d/a.conf, key: vm.swappiness, value: '1'}",
+            "{kind: sysctl, file: /etc/sysctl.d/b.conf, key: vm/swappiness, value: '1'}",
+            "kernel setting vm.swappiness",
+        ),
+        (
+            "{kind: boot, path: /proc/cmdline, read: 'a=(.)', equals: '1'}",
+            "{kind: boot, path: /proc/cmdline, read: 'a=(.)', equals: '2'}",
+            "value of the kernel /proc/cmdline: a=(.)",
+        ),
         (
             "{kind: built, path: /a.conf, content: x, into: /boot/i, by: [b]}",
             "{kind: absent, path: /boot/i}",
@@ -199,6 +215,43 @@ def test_two_roles_may_not_own_one_thing(tmp_path: Path, one: str, other: str, t
     assert problem.what == f"steps one/step and two/step want {thing} in two ways"
     assert problem.where.endswith("roles/two/role.yaml:4")
     assert problem.why.endswith("roles/one/role.yaml:4")
+
+
+@pytest.mark.parametrize(
+    ("step", "thing"),
+    [
+        ("{kind: unit, name: chrony.service}", "unit chrony.service"),
+        ("{kind: user, name: ana}", "user ana"),
+        ("{kind: file, path: /a, content: x}", "path /a"),
+        (
+            "{kind: sysctl, file: /etc/sysctl.d/a.conf, key: vm.swappiness, value: '1'}",
+            "kernel setting vm.swappiness",
+        ),
+    ],
+)
+def test_one_thing_is_of_one_role_even_where_both_want_the_same(
+    tmp_path: Path, step: str, thing: str
+) -> None:
+    text = f"about: test\nstage: host\nsteps:\n  step: {step}\n"
+    with pytest.raises(InputError) as raised:
+        resolve(with_roles(tmp_path, one=text, two=text))
+    (problem,) = raised.value.problems
+    assert problem.what == f"steps one/step and two/step both own {thing}"
+    assert problem.where.endswith("roles/two/role.yaml:4")
+    assert problem.why.endswith("roles/one/role.yaml:4")
+
+
+def test_each_package_that_two_roles_pin_otherwise_is_named(tmp_path: Path) -> None:
+    roles = {
+        name: f"about: test\nstage: host\nsteps:\n  step: {{kind: package, names: {{a: '{v}', b: '{v}'}}}}\n"
+        for name, v in (("one", "1"), ("two", "2"))
+    }
+    with pytest.raises(InputError) as raised:
+        resolve(with_roles(tmp_path, **roles))
+    assert [p.what.split(" want ")[1] for p in raised.value.problems] == [
+        "version of package a in two ways",
+        "version of package b in two ways",
+    ]
 
 
 def test_two_roles_may_need_the_same_package_and_folder(tmp_path: Path) -> None:
