@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 from launcher.health.completion import completion
@@ -34,6 +34,9 @@ class Told:
     verdict: Verdict
     how: str = ""
     """Of one that failed: an HTTP status, `cut` (bytes came, the end did not), or an exception's name."""
+
+
+L = TypeVar("L", bound="SteadyLoad")
 
 
 class SteadyLoad:
@@ -86,7 +89,7 @@ class SteadyLoad:
             raise LauncherError(Problem(what, where, do="dsv32-launch diagnose"))
         return [text for _, text in told]
 
-    def __enter__(self) -> SteadyLoad:
+    def __enter__(self: L) -> L:
         self._thread.start()
         time.sleep(LEAD_S)
         return self

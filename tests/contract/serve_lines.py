@@ -23,6 +23,7 @@ import sys
 from collections.abc import Callable, Iterator
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 SNAPSHOT = Path(__file__).parents[2] / "scripts/snapshot-flags"
@@ -44,7 +45,7 @@ def starts(*given: object, **named: object) -> None:
     raise EngineStarts(next(x for x in (*given, *named.values()) if type(x).__name__ == "VllmConfig"))
 
 
-def bind(listener: socket.socket, address: object) -> None:
+def bind(listener: socket.socket, address: Any) -> None:
     """In place of `socket.bind`: a free port of this machine, whatever address of the host is asked for."""
     free = ("127.0.0.1", 0) if listener.family == socket.AF_INET else address
     super(socket.socket, listener).bind(free)
@@ -77,7 +78,7 @@ def no_process_starts() -> Iterator[list[Callable[[], None]]]:
         yield would_run
 
 
-def serve(parser: object, words: list[str]) -> Iterator[dict]:
+def serve(parser: Any, words: list[str]) -> Iterator[dict]:
     """Each engine that `vllm serve` with these words would start."""
     program = importlib.import_module("vllm.entrypoints.cli.serve").ServeSubcommand()
     arguments = parser.parse_args(words)
@@ -96,7 +97,7 @@ def serve(parser: object, words: list[str]) -> Iterator[dict]:
             would_run.clear()
 
 
-def resolved(config: object) -> dict:
+def resolved(config: Any) -> dict:
     """What the release made of a line."""
     parallel = config.parallel_config
     return {
@@ -129,7 +130,7 @@ def answer(parser: object, line: dict) -> dict:
         sys.stdout, sys.stderr = streams  # which vLLM wraps with each process's name
 
 
-def client_answer(parser: object, words: list[str]) -> dict:
+def client_answer(parser: Any, words: list[str]) -> dict:
     """Why the load generator refuses a line; without a word about what it would measure."""
     said = io.StringIO()
     try:
@@ -150,7 +151,7 @@ def main() -> None:
     text = snapshot["text"](snapshot["snapshot"](parser))
     importlib.import_module("vllm.entrypoints.cli.serve")
     replace(STARTERS, starts)
-    socket.socket.bind = bind
+    socket.socket.bind = bind  # type: ignore[assignment, method-assign]
     client = type(parser)()
     importlib.import_module("vllm.benchmarks.serve").add_cli_args(client)
     lines = {

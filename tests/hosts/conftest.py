@@ -9,15 +9,13 @@ from pathlib import Path
 
 import pytest
 from routed_fleet import RoutedFleet, routed_fleet
-from stub_fleet import StubFleet, publish_model
+from stub_fleet import DISKS, StubFleet, publish_model
 
 from launcher.model.problem import LauncherError
 from launcher.sandbox import Sandbox
 from launcher.sandbox.base import require_machine
-from launcher.sandbox.boot import Disks
 
 HOSTS = 4
-DISKS = Disks(nvme="512m")
 
 
 @pytest.fixture(scope="session")

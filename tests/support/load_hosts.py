@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from no_hands import NoHands
+
 from launcher.flows.check_load import RUNNING
 from launcher.model.facts import Facts, Probe
 from launcher.model.plan import Op
@@ -31,7 +33,7 @@ class Went:
 
 
 @dataclass
-class LoadHosts:
+class LoadHosts(NoHands):
     """Host and words → exit status and output of a program."""
 
     program: Callable[[str, Sequence[str]], tuple[int | None, str]]
@@ -62,9 +64,6 @@ class LoadHosts:
         for op in ops:
             self._do(host, op)
         return Went()
-
-    def reboot(self, host: str, *, listener: Listener, within_s: float) -> Problem | None:
-        raise AssertionError("nothing boots")
 
     def map(self, hosts: Iterable[str], fn: Callable[[str], T]) -> Mapping[str, T | Problem]:
         found: dict[str, T | Problem] = {}

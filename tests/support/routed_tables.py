@@ -42,7 +42,7 @@ class ServingTable(Table):
     prompts: int = 0
 
     def answer(self, probe: Probe) -> Any:
-        known = {"http": self.http, "listen": lambda: [], "journal": self.journal}
+        known: dict[str, Any] = {"http": self.http, "listen": lambda: [], "journal": self.journal}
         return known[probe.kind](*probe.args) if probe.kind in known else super().answer(probe)
 
     def unit(self, name: str) -> dict[str, Any]:

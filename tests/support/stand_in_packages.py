@@ -187,7 +187,7 @@ def build(package: Package, folder: Path, work: Path) -> Path:
         file.write_text(text)
         file.chmod(0o755 if text.startswith("#!") else 0o644)
     made = folder / f"{package.name}_{package.version.replace(':', '%3a')}_all.deb"
-    words = ["dpkg-deb", "-Znone", "--root-owner-group", "-b", tree, made]
+    words = ["dpkg-deb", "-Znone", "--root-owner-group", "-b", str(tree), str(made)]
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
     return made
 

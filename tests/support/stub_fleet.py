@@ -15,7 +15,10 @@ from typing import Any
 from witness import served_state
 
 from launcher.sandbox import Sandbox, SandboxHost
+from launcher.sandbox.boot import Disks
 
+DISKS = Disks(nvme="512m")
+"""Of each host."""
 COMMAND = Path(sys.executable).with_name("dsv32-launch")
 DATA = Path(__file__).with_name("data")
 POOLS = {"prefill": {"hosts": ["h01"]}, "decode": {"hosts": ["h02", "h03"]}, "router": {"hosts": ["h04"]}}

@@ -194,6 +194,9 @@ class TableFleet:
             self.tables[host].do(op)
         return Result(True)
 
+    def reboot(self, host: str, *, listener: Listener, within_s: float) -> Problem | None:
+        raise AssertionError("tables do not boot")
+
     def map(self, hosts: Iterable[str], fn: Callable[[str], T]) -> Mapping[str, T | Problem]:
         results: dict[str, T | Problem] = {}
         for host in hosts:

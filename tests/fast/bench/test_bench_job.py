@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from bench_records import LOAD, METHOD, POINT, document, measurement, sla
 from fake_clock import FakeClock
+from no_hands import NoHands
 from samples import sample
 
 from launcher.bench.reportserved import balance
@@ -48,7 +49,7 @@ class Done:
 
 
 @dataclass
-class OneHost:
+class OneHost(NoHands):
     """The client's host, by the agent's answers: its job, other benchmarks there, and what the job left."""
 
     state: str = "absent"
@@ -85,9 +86,6 @@ class OneHost:
             name = str(op.args.get("path") or op.args.get("name") or op.args["stop"][0])
             self.done.append((op.verb, name.rpartition("/")[2]))
         return Done()
-
-    def map(self, hosts: Any, fn: Any) -> Any:
-        raise AssertionError("a benchmark has one host")
 
 
 def left(bench: Bench, *, before: str = BEFORE, after: str = AFTER, **changed: Any) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bench_records import measurement, recorded
@@ -59,7 +60,7 @@ def like_the_article(folder: Path) -> Measurement:
     served = Served("prefill-0", "prefill", "internal", 2, 4, (Seat("gpu01", "u", ranks, ("vllm",), {}),))
     load = replace(made.workload, input_tokens=4096, output_tokens=1)
     versions = {"engine": "vllm 0.13"}
-    on = {"hardware": "h200", "model": "deepseek-v3.2", "routers": ()}
+    on: dict[str, Any] = {"hardware": "h200", "model": "deepseek-v3.2", "routers": ()}
     return replace(made, instances=(served,), workload=load, versions=versions, **on)
 
 

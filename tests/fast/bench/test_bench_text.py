@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bench_records import LOAD, METHOD, POINT, recorded, sla, target
@@ -26,7 +27,7 @@ LEVEL = sla(ttft_ms=Limit(at_most=5000.0), tokens_per_s=Limit(at_least=10_000.0)
 KEPT = sla(ttft_ms=Limit(at_most=6000.0))
 
 
-def measured(level: object = LEVEL, **changed: float) -> Measured:
+def measured(level: object = LEVEL, **changed: Any) -> Measured:
     runs = [recorded(mean_e2el_ms=5800.0, **changed), recorded(mean_e2el_ms=5800.0, mean_ttft_ms=5170.0)]
     return judge(LOAD, level, METHOD, target=target(), point=POINT, results=runs)  # type: ignore[arg-type]
 

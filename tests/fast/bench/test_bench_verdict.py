@@ -145,7 +145,7 @@ def test_percentiles_take_more_requests_than_means() -> None:
 
 
 def test_no_gpu_is_no_tokens_per_gpu() -> None:
-    limits = {"prefill_tokens_per_s_per_gpu": Limit(at_least=1.0)}
+    limits: dict[str, Any] = {"prefill_tokens_per_s_per_gpu": Limit(at_least=1.0)}
     measured = judge(LOAD, sla(**limits), METHOD, target=target(gpus=0), point=POINT, results=[recorded()])
     assert measured.judgements[0].why == "service has no prefill GPU"
     assert judged(recorded(), **limits).verdict == "PASS"

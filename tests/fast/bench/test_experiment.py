@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bench_records import METHOD, RECORD, measurement, recorded
@@ -84,7 +85,10 @@ def test_variants_are_the_inventory_with_another_layout(bed: Bed) -> None:
 def test_figures_are_held_against_what_was_expected(bed: Bed, slower: float, finding: str, said: str) -> None:
     first, second = bed.arms
     whole = recorded().figures["output_throughput"], recorded().figures["total_token_throughput"]
-    changed = {"output_throughput": whole[0] * slower, "total_token_throughput": whole[1] * slower}
+    changed: dict[str, Any] = {
+        "output_throughput": whole[0] * slower,
+        "total_token_throughput": whole[1] * slower,
+    }
     bed.keep(first, recorded(), recorded())
     bed.keep(second, recorded(**changed), recorded(**changed))
     (contrast,) = bed.told().contrasts
@@ -94,7 +98,7 @@ def test_figures_are_held_against_what_was_expected(bed: Bed, slower: float, fin
 
 def test_what_runs_of_one_variant_differ_by_hides_what_was_expected(bed: Bed) -> None:
     first, second = bed.arms
-    half = {"total_token_throughput": recorded().figures["total_token_throughput"] / 2}
+    half: dict[str, Any] = {"total_token_throughput": recorded().figures["total_token_throughput"] / 2}
     bed.keep(first, recorded(), recorded(**half))
     bed.keep(second, recorded(**half), recorded(**half))
     (contrast,) = bed.told().contrasts

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from no_hands import NoHands
 from samples import sample
 
 from launcher.bench.profile import covered_us, time_of
@@ -140,7 +141,7 @@ def test_a_profiler_that_is_off_is_told_how_to_be_on(tmp_path: Path) -> None:
 
 
 @dataclass
-class OneHost:
+class OneHost(NoHands):
     """A host whose engine records, by its agent's answers."""
 
     content: bytes = b""
@@ -161,12 +162,6 @@ class OneHost:
             return {"stdout": f"{len(self.content)} /nvme/traces/dp0_rank0.1.pt.trace.json.gz\n" * written}
         begin, size = int(words[-1]) - 1, CAPTURE.piece_kib << 10
         return {"stdout": base64.b64encode(self.content[begin : begin + size]).decode()}
-
-    def do(self, *_: object, **__: object) -> Any:
-        raise AssertionError("nothing is changed")
-
-    def map(self, *_: object) -> Any:
-        raise AssertionError("nothing is done")
 
 
 def asked_for(folder: Path) -> Asked:

@@ -9,9 +9,9 @@ from launcher.model.bench import Verdict
 from launcher.model.tune import FigureName, Trial
 
 TOKENS: FigureName = "tokens_per_s_per_gpu"
-KEPT = {"ttft_ms mean": "PASS"}
-MISSED = {"ttft_ms mean": "FAIL"}
-UNSURE = {"ttft_ms mean": "CANNOT TELL"}
+KEPT: dict[str, Verdict] = {"ttft_ms mean": "PASS"}
+MISSED: dict[str, Verdict] = {"ttft_ms mean": "FAIL"}
+UNSURE: dict[str, Verdict] = {"ttft_ms mean": "CANNOT TELL"}
 
 
 def trial(
@@ -26,7 +26,7 @@ def trial(
     return Trial(figures, at_once, limits or {}, **more)  # type: ignore[arg-type]
 
 
-BEFORE = trial(1000, limits=KEPT)  # type: ignore[arg-type]
+BEFORE = trial(1000, limits=KEPT)
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 from bench_records import METHOD, RECORD, measurement, recorded
+from no_hands import NoHands
 from samples import sample
 
 from launcher.bench.keep import document
@@ -33,7 +34,7 @@ AWAY = Problem("no route to host", "h01")
 
 
 @dataclass
-class Silent:
+class Silent(NoHands):
     """A fleet whose hosts nobody reaches."""
 
     asked: list[str] = field(default_factory=list)
@@ -44,12 +45,6 @@ class Silent:
 
     def lock(self, hosts: Iterable[str]) -> dict[str, Problem]:
         return dict.fromkeys(hosts, AWAY)
-
-    def do(self, *_: object, **__: object) -> Any:
-        raise AssertionError("nothing is changed")
-
-    def map(self, hosts: Iterable[str], fn: Callable[[str], T]) -> Mapping[str, T | Problem]:
-        raise AssertionError("nothing is done")
 
 
 @pytest.fixture

@@ -90,6 +90,7 @@ def test_each_step_of_a_tune_is_for_some_release_and_can_serve(name: str, stack:
     where = Names(base, stack, "h200", "deepseek-v3.2")
     wanted = wanted_of_layout(where, DATA)
     values = parse((shipped() / f"configs/layouts/{base}.yaml").read_text(), base).values
+    assert isinstance(values, dict)
     for step in tune.steps:
         if passed_over(tune, step, Way(values, wanted)):
             continue

@@ -94,7 +94,8 @@ def test_every_role_stack_and_router_is_used(tmp_path: Path) -> None:
     for folder, names in used.items():
         assert set(DATA.names(f"configs/{folder}", holding=".yaml")) == names, folder
     platforms = [read(Platform, Choice(name, ""), DATA) for name in PLATFORMS]
-    assert {role for s in (*stacks, *platforms) for role in s.roles} == set(ROLES)
+    roles = {*(r for s in stacks for r in s.roles), *(r for p in platforms for r in p.roles)}
+    assert roles == set(ROLES)
 
 
 @pytest.mark.parametrize("name", PLATFORMS)

@@ -69,7 +69,7 @@ def states(deployment: Deployment, *, healthy: bool | None, active: str = "activ
 
 def logs(deployment: Deployment, behind: str) -> dict[tuple[str, str], Sequence[Line]]:
     """Every process has loaded its weights after 400 s, but one of decode-0."""
-    told = {}
+    told: dict[tuple[str, str], Sequence[Line]] = {}
     for instance in deployment.instances:
         for p in instance.processes:
             lines = [Line(1010.0, "Initializing a V1 LLM engine (v0.33.0) with config")]

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from samples import sample
@@ -25,7 +26,7 @@ from launcher.sandbox.tiny_model import CONFIG
 DATA = Data((shipped(),))
 KNOWN = flow.read_engines(DATA)
 LOAD = flow.Load(prompt=4096, answer=1024)
-V32 = {"stack": "current", "hardware": "h200", "model": "deepseek-v3.2"}
+V32: dict[str, Any] = {"stack": "current", "hardware": "h200", "model": "deepseek-v3.2"}
 
 
 @pytest.mark.parametrize("name", ["prod-2p1d", "prod-2p1d-current", "prod-min"])

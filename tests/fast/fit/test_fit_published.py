@@ -18,7 +18,15 @@ LOGS = Path(__file__).parent / "logs"
 DATA_H200 = Path(__file__).parents[3] / "scripts/h200/data"
 DATA = Data((shipped(),))
 H200 = read(Hardware, Choice("h200", ""), DATA)
-V32 = read(Model, Choice("deepseek-v3.2", ""), DATA).architecture
+
+
+def architecture_of(model: str, data: Data) -> Architecture:
+    found = read(Model, Choice(model, ""), data).architecture
+    assert found
+    return found
+
+
+V32 = architecture_of("deepseek-v3.2", DATA)
 assert V32 is not None
 V31 = replace(V32, index_heads=0, index_dim=0, index_topk=0)
 # one GPU, as the recorded runs had it: 8192 tokens a step, eager
@@ -156,7 +164,7 @@ def test_kv_memory_becomes_as_many_tokens_as_a_real_engine_made_of_it(name: str)
 def test_a_kv_cache_of_a_given_size_has_the_tokens_and_narrow_layers_the_weights_of_a_real_engine() -> None:
     """The model of scripts/h200 on one H200, vLLM 0.25.1; 0.1 GiB of its weights nobody has explained."""
     data = Data((DATA_H200, shipped()))
-    model = read(Model, Choice("v32-4layers", ""), data).architecture
+    model = architecture_of("v32-4layers", data)
     assert model
     reserved = logged("narrow4", r"reserved ([\d.]+) GiB memory for KV Cache")
     made = budget(model, H200, replace(ONE, kv_cache_gib=reserved))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -225,7 +226,7 @@ def test_what_is_said_of_a_name_in_particular_is_not_said_again_in_general() -> 
     ],
 )
 def test_a_flag_is_unknown_gone_or_of_another_release(
-    version: str, flags: dict[str, Json], expected: dict[str, str]
+    version: str, flags: dict[str, Any], expected: dict[str, str]
 ) -> None:
     told = {name: reading(launch(version, **flags)).value(name) for name in ("unknown_flags", "gone_flags")}
     assert {name: text for name, text in told.items() if text} == expected

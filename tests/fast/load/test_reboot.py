@@ -86,12 +86,13 @@ def test_who_was_not_locked_is_not_locked_afterwards() -> None:
 
 
 def test_a_host_that_stays_away_is_told_with_the_last_that_was_seen_of_it() -> None:
-    for last, why in [
+    ends: list[tuple[Any, str]] = [
         (GONE, "h1: connection refused"),
         (boot("a"), "h1 is still the boot that was to end"),
         (boot("b", "starting"), "systemd says: starting"),
         (boot("b", ""), "systemd says: nothing"),
-    ]:
+    ]
+    for last, why in ends:
         problem, _, clock = rebooted(OneHost([boot("a"), last]), within_s=9.0)
         assert problem is not None
         assert (problem.what, problem.why) == ("h1 did not come back within 9 s of its reboot", why)

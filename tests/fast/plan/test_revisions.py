@@ -74,7 +74,7 @@ def test_an_archive_reads_back_to_the_same_steps_wherever_it_lies(tmp_path: Path
     opened = {"USERS_KEY": "of-that-day"}
     then = load(tmp_path / "test.yaml", data_dir=tmp_path / "data", environment=opened)
     archive = pack(then.files)
-    assert archive == pack(dict(reversed(then.files.items())))
+    assert archive == pack(dict(reversed(list(then.files.items()))))
     assert not any(b"of-that-day" in content for content in then.files.values())
 
     (tmp_path / "data/configs/layouts/test.yaml").write_text("about: another one by now\nprefill: {}\n")

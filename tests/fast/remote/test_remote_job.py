@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import pytest
+from no_hands import NoHands
 
 from launcher.execute.jobs import RemoteJob
 from launcher.model.facts import Facts, Probe, Unknown
@@ -40,7 +41,7 @@ class Done:
 
 
 @dataclass
-class OneHost:
+class OneHost(NoHands):
     """A host whose jobs add up what their spec says. A job's unit is there until it is stopped."""
 
     ops_left: int = 1 << 30
@@ -111,12 +112,6 @@ class OneHost:
             numbers = json.loads(self.files[f"{folder}/spec.json"])
             self.files[f"{folder}/told.json"] = json.dumps(sum(numbers)).encode()
         self.units[unit] = ("failed" if self.fails else "done", self.now_s)
-
-    def reboot(self, host: str, *, listener: Listener, within_s: float) -> Problem | None:
-        raise AssertionError("nothing boots")
-
-    def map(self, hosts: Iterable[str], fn: Callable[[str], T]) -> Mapping[str, T | Problem]:
-        raise AssertionError("there is one host")
 
 
 def quiet(_: Event) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import paramiko
 import pytest
-from paramiko.auth_strategy import AuthFailure, SourceResult
+from paramiko.auth_strategy import AuthFailure, AuthResult, SourceResult
 from paramiko.ssh_exception import NoValidConnectionsError
 
 from launcher.model.inventory import SshSettings
@@ -59,15 +59,21 @@ def test_a_host_that_is_not_reached(place: Place, raised: Exception, what: str) 
     assert problem.do
 
 
+def refused(*tried: Key) -> AuthFailure:
+    result = AuthResult(None)  # type: ignore[arg-type]
+    result.extend(SourceResult(key, paramiko.AuthenticationException()) for key in tried)
+    return AuthFailure(result)
+
+
 def test_a_refused_login_names_each_key_and_why_it_was_of_no_use() -> None:
     tried = [Key("root", "/keys/a", "no such file"), Key("root", "/keys/b", paramiko.RSAKey.generate(1024))]
-    problem = failed(PLACE, AuthFailure([SourceResult(key, None) for key in tried]))
+    problem = failed(PLACE, refused(*tried))
     assert problem.what == "gpu01 lets `root` in with none of 2 keys"
     assert problem.why == "tried: /keys/a (no such file); /keys/b"
 
 
 def test_no_key_at_all() -> None:
-    assert failed(PLACE, AuthFailure([])).what == "there is no key to log in to gpu01 with"
+    assert failed(PLACE, refused()).what == "there is no key to log in to gpu01 with"
 
 
 class Transport:

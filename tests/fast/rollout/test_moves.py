@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from desks import Desk
@@ -22,7 +22,7 @@ from launcher.flows.preflight import Report
 from launcher.flows.restart import named_by, restart, restart_goal
 from launcher.flows.up import Result, up
 from launcher.model.deployment import Drained, DrainedBy
-from launcher.model.plan import Op, Plan
+from launcher.model.plan import Plan
 from launcher.model.problem import PlanRefusedError
 from launcher.model.revision import FOLDER
 from launcher.model.rollout import Move
@@ -64,7 +64,7 @@ class Noted(Watched):
         if event.kind == "move-started":
             self.done.append(Done(event.data["number"]))
 
-    def do(self, host: str, ops: list[Op], **words: object) -> object:  # type: ignore[override]
+    def do(self, host: str, ops: Any, **words: Any) -> Any:
         for op in ops if self.done else ():
             now = self.done[-1]
             if op.args.get("instance") in SEATS.values():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from no_hands import NoHands
 from small_wanted import HOSTS, wanted_of
 
 from launcher.cli.runbookrun import complete, refuse_missing
@@ -171,19 +172,14 @@ def test_a_pool_keeps_its_minimum(up: Mapping[str, bool], refused: bool) -> None
     )
 
 
-class Saying:
+class Saying(NoHands):
     """Hosts that answer any command with a text and a status."""
 
     def __init__(self, text: str, status: int | None = 0) -> None:
         self.told = {"stdout": text, "stderr": "", "exit": status, "seconds": 0.1}
 
-    def ask(
-        self, questions: Mapping[str, tuple[Probe, ...]], *, within_s: float
-    ) -> dict[str, Facts | Problem]:
+    def ask(self, questions: Mapping[str, Sequence[Probe]], *, within_s: float) -> dict[str, Facts | Problem]:
         return {h: Facts(h, dict.fromkeys(probes, self.told)) for h, probes in questions.items()}
-
-    def do(self, *_: object, **__: object) -> None:
-        raise AssertionError("a look changes nothing")
 
 
 @pytest.mark.parametrize(

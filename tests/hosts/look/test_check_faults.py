@@ -13,9 +13,8 @@ from pathlib import Path
 
 import h200_fleet
 import pytest
-from conftest import DISKS
 from healthy_host import DRIVER
-from stub_fleet import Done, StubFleet
+from stub_fleet import DISKS, Done, StubFleet
 
 from launcher.load import load
 from launcher.resolve import resolve

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from stub_fleet import Done, StubFleet
 from witness import active, said
@@ -10,8 +11,8 @@ from witness import active, said
 from launcher.model.hold import PATH
 
 UNIT = "dsv32-decode-0"
-ANA = {"LOGNAME": "ana", "SUDO_USER": ""}
-BOB = {"LOGNAME": "bob", "SUDO_USER": ""}
+ANA: dict[str, Any] = {"LOGNAME": "ana", "SUDO_USER": ""}
+BOB: dict[str, Any] = {"LOGNAME": "bob", "SUDO_USER": ""}
 
 
 def held(stubs: StubFleet) -> list[bool]:

@@ -40,16 +40,16 @@ QUIET_RUN = (
 )
 
 
-def fleet_of(sandbox: Sandbox, *, password: str = "", run_id: str = "r1", **ssh: object) -> Fleet:
+def fleet_of(sandbox: Sandbox, *, password: str = "", run_id: str = "r1", **ssh: Any) -> Fleet:
     hosts = {h.name: Host(h.name, h.address, "eth0", "t.yaml:1") for h in sandbox.hosts()}
-    settings = {"config": str(sandbox.ssh_config), "connect_within_s": 10, **ssh}
+    settings: dict[str, Any] = {"config": str(sandbox.ssh_config), "connect_within_s": 10, **ssh}
     secrets = {}
     if password:
         settings["sudo_password"] = "sudo"
         secrets["sudo"] = Secret("sudo", password)
     inventory = Inventory(
         "test", "none", hosts, SshSettings(**settings), Paths("/gpfs", "/nvme"), path="t.yaml"
-    )  # type: ignore[arg-type]
+    )
     wish = Wish(inventory, Profile(Stack("none", "", ())), (), "", secrets)
     return Fleet(wish, runs_as="ana", run_id=run_id)
 
@@ -189,7 +189,7 @@ def test_hands_are_roots_whoever_logs_in(sandbox: Sandbox, user: str, password: 
         assert who(fleet, "h01", "h02") == {"h01": "root", "h02": "root"}
 
 
-def through_h01(sandbox: Sandbox, folder: Path) -> dict[str, dict[str, object]]:
+def through_h01(sandbox: Sandbox, folder: Path) -> dict[str, dict[str, Any]]:
     plain = sandbox.ssh_config.read_text()
     jump, proxy = folder / "jump", folder / "proxy"
     jump.write_text(f"Host h02\n ProxyJump h01\n{plain}")
@@ -235,7 +235,7 @@ def test_a_large_file_for_a_host_that_vanishes_does_not_hold_us(sandbox: Sandbox
     assert lost.error.what == "connection to h02 lost"
 
 
-def known_hosts(sandbox: Sandbox, folder: Path, change: Callable[[str], str]) -> dict[str, object]:
+def known_hosts(sandbox: Sandbox, folder: Path, change: Callable[[str], str]) -> dict[str, Any]:
     """An ssh_config with the sandbox's known_hosts, h02's line changed."""
     plain = sandbox.ssh_config.read_text()
     file = next(w.split()[1] for w in plain.splitlines() if "UserKnownHostsFile" in w)
@@ -631,7 +631,9 @@ def test_the_life_of_a_unit_and_its_log(sandbox: Sandbox) -> None:
         assert runs["since"] == int(host.exec("date", "-d", since(host, name), "+%s").stdout)
         # what is no service has no process, and systemctl no line about one
         timer = Probe("unit", ("systemd-tmpfiles-clean.timer",))
-        assert fleet.ask({"h01": (timer,)})["h01"][timer]["main_pid"] == 0
+        told = fleet.ask({"h01": (timer,)})["h01"]
+        assert isinstance(told, Facts)
+        assert told[timer]["main_pid"] == 0
         await_(lambda: len(look(Probe("journal", (name, "", 50, "")))["entries"]) >= 3)
         start = look(Probe("journal", (name, runs["invocation"], 2, "start")))
         host.exec("rm", "/run/remote-runs")

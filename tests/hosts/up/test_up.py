@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from typing import Any
 
 import pytest
 from stub_fleet import StubFleet
@@ -66,7 +67,7 @@ def sums(stubs: StubFleet) -> str:
     ],
 )
 def test_whoever_logs_in(
-    stubs: StubFleet, user: str, words: dict[str, object], variables: dict[str, str]
+    stubs: StubFleet, user: str, words: dict[str, object], variables: dict[str, Any]
 ) -> None:
     stubs.bare()
     config = stubs.folder / "ssh_config"

@@ -60,7 +60,7 @@ class Hosts:
                 "DSV32_KEY": str(self.root / key) if key else "",
                 "DSV32_PROGRESS": str(self.root / f"{name}.progress"),
             }
-            words = [FOLDER, json.dumps(self.limits), self.root / name / "model"]
+            words: list[str | Path] = [FOLDER, json.dumps(self.limits), self.root / name / "model"]
             words += [self.origin, self.origin / "manifest.json"]
             self.running[name] = subprocess.Popen(
                 [sys.executable, "-B", "-c", PROGRAM, *words],
