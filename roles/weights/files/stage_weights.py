@@ -226,7 +226,8 @@ class Progress:
     """How far it is, told to whoever started the job."""
 
     def __init__(self, total):
-        self.total, self.seen = total, collections.deque(maxlen=RATE_OVER_S // TELL_EVERY_S + 1)
+        self.total = total
+        self.seen: collections.deque = collections.deque(maxlen=RATE_OVER_S // TELL_EVERY_S + 1)
 
     def tell(self, text, done, **more):
         """`per_s`: bytes a second of late; `left_s`: how long the rest takes so, None if nothing moves."""

@@ -176,7 +176,7 @@ class Connection:
         got = 0
         while got < state["size"]:
             self._sleep_for(min(WAKE, state["size"] - got))
-            count = self.file.readinto1(buffer[got : state["size"]])
+            count = self.file.readinto1(buffer[got : state["size"]])  # type: ignore[attr-defined]
             if not count:
                 raise OSError("it has hung up")
             got += count
@@ -389,7 +389,7 @@ class Bringing:
                 self.coming |= 1 << found[1]
                 self.fleet.changed.notify()  # there may be more
             try:
-                self._bring(*found, buffer)
+                self._bring(found[0], found[1], buffer)
             finally:
                 with self.fleet.changed:
                     self.coming &= ~(1 << found[1])
