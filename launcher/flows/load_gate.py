@@ -95,4 +95,4 @@ class LoadGate:
 def _has_moved(fleet: Hands, before: Wanted) -> bool:
     """Does anything else serve, or was a run killed that had drained something?"""
     proposal = propose(fleet, Goal(before, frozenset(before.steps)))
-    return bool(proposal.plan.stage("engine") or proposal.now.moving)
+    return bool(proposal.plan.stage("engine") or proposal.now.left_drained)

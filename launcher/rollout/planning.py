@@ -65,7 +65,7 @@ def propose(fleet: Hands, goal: Goal) -> Proposal:
     serves = goal.before if goal.before and goal.before.deployment else goal.wanted
     observed = observe(fleet, here, beside=probes(serves))
     now = service(serves, observed.answers)
-    wanted = with_drained(goal.wanted, now.lasting)
+    wanted = with_drained(goal.wanted, now.stays_drained)
     here = limited(wanted, goal.hosts)
     if wanted is not goal.wanted:  # routers that leave out what is drained are other files: ask about those
         observed = observe(fleet, here, beside=probes(serves))
@@ -75,7 +75,7 @@ def propose(fleet: Hands, goal: Goal) -> Proposal:
         remembered=last_by_host(observed.facts),
     )
     plan = with_moves(Situation(wanted, observed, planned, now, goal.options, goal.left_out))
-    return Proposal(wanted, here, plan, now, goal, now.lasting)
+    return Proposal(wanted, here, plan, now, goal, now.stays_drained)
 
 
 def plan(fleet: Hands, wanted: Wanted) -> Plan:
@@ -143,7 +143,7 @@ def as_it_is(fleet: Hands, wanted: Wanted) -> Wanted:
 
 def respecting(fleet: Hands, wanted: Wanted) -> Wanted:
     """What must be true, with what operators have drained kept from requests."""
-    return with_drained(wanted, look(fleet, wanted).lasting)
+    return with_drained(wanted, look(fleet, wanted).stays_drained)
 
 
 def plan_offline(wanted: Wanted) -> Plan:

@@ -85,7 +85,7 @@ def only_router(it: Situation, hosts: Collection[str]) -> Iterator[Problem]:
 
 def half_moved(it: Situation) -> Iterator[Problem]:
     """A Problem where a rollout has ended on its way: what it had drained may not fit what serves."""
-    if names := sorted(it.now.moving):
+    if names := sorted(it.now.left_drained):
         yield Problem(
             what=f"{', '.join(names)} was drained by a rollout that has not come to its end",
             where=names[0],

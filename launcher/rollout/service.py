@@ -35,13 +35,13 @@ class Service:
     """Instance → what its running processes told at their start that they need from the other side."""
 
     @property
-    def lasting(self) -> tuple[Drained, ...]:
-        """What stays drained after a rollout."""
+    def stays_drained(self) -> tuple[Drained, ...]:
+        """What an operator or a restart has drained: it stays so after a rollout."""
         return tuple(d for d in self.drained if d.by != "rollout")
 
     @property
-    def moving(self) -> frozenset[str]:
-        """Instances that a rollout had drained when it was killed."""
+    def left_drained(self) -> frozenset[str]:
+        """Instances that a rollout has left drained: it was killed, or failed."""
         return frozenset(d.instance for d in self.drained if d.by == "rollout")
 
     @property

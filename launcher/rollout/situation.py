@@ -60,7 +60,7 @@ class Situation:
     @property
     def kept_out(self) -> frozenset[str]:
         """Instances that get no requests before, during and after the rollout."""
-        return frozenset(d.instance for d in self.now.lasting)
+        return frozenset(d.instance for d in self.now.stays_drained)
 
 
 def restarts_peers(wanted: Wanted) -> bool:

@@ -39,7 +39,12 @@ def with_moves(it: Situation) -> Plan:
     """The plan with the moves in which its changes are made, and with the changes that those add."""
     needs = disruptive_changes(it.wanted, it.planned)
     moved = any(c.action is Action.RESTART for c in it.planned.stage("engine"))
-    if it.routed and not it.left_out and (moved or it.now.moving) and (why := incompatible(it, moved=moved)):
+    if (
+        it.routed
+        and not it.left_out
+        and (moved or it.now.left_drained)
+        and (why := incompatible(it, moved=moved))
+    ):
         plan = _halves(it, why, needs)
     elif needs and _in_use(it, needs):
         plan = _host_by_host(it, needs) if it.options.reboots else _without(it, needs)
@@ -61,7 +66,7 @@ def _unreached(it: Situation, rollout: Rollout) -> tuple[Problem, ...]:
     needed: set[str] = set()
     if it.options.needs_all or rollout.strategy in ("halves", "restart"):
         needed |= it.planned.unreached.keys()
-    if it.routed and (it.now.moving or any(move.drained for move in rollout.moves)):
+    if it.routed and (it.now.left_drained or any(move.drained for move in rollout.moves)):
         needed |= it.wanted.deployment.routing_hosts if it.wanted.deployment else frozenset()
     answers = it.observed.answers.items()
     return tuple(answer for host, answer in answers if host in needed and isinstance(answer, Problem))
@@ -91,11 +96,11 @@ def incompatible(it: Situation, *, moved: bool) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _rolling(it: Situation, moves: Sequence[Move] = (), serving: Collection[str] = ()) -> Plan:
+def _rolling(it: Situation, moves: Sequence[Move] = ()) -> Plan:
     """Hosts first, then instances that start, together, then those that serve, one of each pool after the
-    other; routers last. `moves` come before all of that, and leave `serving` instances behind."""
+    other; routers last. `moves` come before all of that."""
     done = {name for move in moves for name in move.instances}
-    served = {*it.now.reached, *serving}
+    served = {*it.now.reached, *done}
     life = [c for c in it.planned.changes if c.instance and c.instance not in done]
     rolling = [*moves, *_prepared(it, BEFORE_ROUTERS)]
     waves = _waves(it.instances, life)
@@ -105,10 +110,10 @@ def _rolling(it: Situation, moves: Sequence[Move] = (), serving: Collection[str]
         names = {i.name for i in wave}
         move = Move(("engine",), _hosts(wave), tuple(i.name for i in wave))
         if restarts:
-            move = _drained(it, move, wave, served)
-            move = replace(move, canary=bool(move.drained), partners=_sorted(it, served - names))
+            move = _with_stand_ins(it, move, wave, served)
+            move = replace(move, canary=bool(move.drained), partners=_in_order(it, served - names))
         elif it.routed:  # what a killed run had drained gets no requests before it is up again
-            move = replace(move, drained=_sorted(it, names & it.now.moving))
+            move = replace(move, drained=_in_order(it, names & it.now.left_drained))
         rolling.append(move)
         served |= names - it.kept_out
     if routers := tuple(dict.fromkeys(c.host for c in it.planned.stage("router"))):
@@ -145,7 +150,7 @@ def _waves(instances: Iterable[Instance], changes: Sequence[Change]) -> Waves:
     return tuple(wave for wave in (fresh, *rows) if wave)
 
 
-def _drained(it: Situation, move: Move, wave: Sequence[Instance], served: Collection[str]) -> Move:
+def _with_stand_ins(it: Situation, move: Move, wave: Sequence[Instance], served: Collection[str]) -> Move:
     """The move with those of its instances drained that others of their pool stand in for. Where nothing else
     serves a pool, or no router can be told, requests fail: an outage."""
     away = {i.name for i in wave} | it.kept_out
@@ -171,15 +176,17 @@ def _halves(it: Situation, why: tuple[str, ...], needs: Mapping[str, tuple[Chang
     moved already, last.
     """
     if restarts_peers(it.wanted):
-        it = _restarted(it, {i.name for i in it.instances}, "its pairs do not survive a restart of one side")
+        it = _with_restarts_of(
+            it, {i.name for i in it.instances}, "its pairs do not survive a restart of one side"
+        )
     moved = {c.instance for c in it.planned.changes if c.instance}
     instances = [i for i in it.instances if i.name not in it.kept_out]
     committed = breaks = False
     problems: list[Problem] = []
-    if moving := it.now.moving & {i.name for i in instances}:
-        others = {i.name for i in instances} - moving
+    if left := it.now.left_drained & {i.name for i in instances}:
+        others = {i.name for i in instances} - left
         committed = bool(others) and not others & moved
-        first: Collection[str] = others if committed else moving
+        first: Collection[str] = others if committed else left
     else:
         members = [Member(i.name, i.pool, frozenset(i.hosts), i.name in it.now.serving) for i in instances]
         minimum = {m.pool: it.wanted.wish.inventory.pools[m.pool].minimum for m in members}
@@ -200,7 +207,7 @@ def _halves(it: Situation, why: tuple[str, ...], needs: Mapping[str, tuple[Chang
         else:
             moves.append(replace(move, drained=names, serving=rest))
     if two or aside:  # what gets no requests anyhow moves with the second half
-        last = _sorted(it, {i.name for i in (*two, *aside)})
+        last = _in_order(it, {i.name for i in (*two, *aside)})
         move = Move(("engine",), _hosts((*two, *aside)), last, rest, names, canary=True, partners=names)
         moves.append(replace(move, commits=True))
     hosts = tuple(dict.fromkeys(c.host for c in it.planned.changes))
@@ -218,7 +225,7 @@ def _host_by_host(it: Situation, needs: Mapping[str, tuple[Change, ...]]) -> Pla
     stopping = restart_set(it.wanted, [i for i in it.instances if set(i.hosts) & set(needs)])
     chosen = [i for i in it.instances if i in stopping or i.name in starting]
     because = f"it stops while {steps_of(next(iter(needs.values())))} changes"
-    it = _restarted(it, {i.name for i in stopping}, because)
+    it = _with_restarts_of(it, {i.name for i in stopping}, because)
     waves = _together(_restart_waves(it, chosen))
     routes = sorted(deployment.routing_hosts & set(needs))
     engines = {h for i in chosen for h in i.hosts}
@@ -236,8 +243,7 @@ def _host_by_host(it: Situation, needs: Mapping[str, tuple[Change, ...]]) -> Pla
         for move in _wave_moves(it, waves)
     ]
     moves += (Move(STAGES, (h,), boots=(h,) if h in boots else ()) for h in routes if h not in engines)
-    done = {name for move in moves for name in move.instances}
-    rest = _rolling(replace(it, planned=_outside(it, moves)), moves, serving=done)
+    rest = _rolling(replace(it, planned=_not_made_by(it, moves)), moves)
     rollout = replace(rest.rollout, strategy="host-by-host", refused=refused)
     return replace(it.planned, rollout=rollout)
 
@@ -253,7 +259,7 @@ def _together(waves: Waves) -> Waves:
     return tuple(joined)
 
 
-def _outside(it: Situation, moves: Iterable[Move]) -> Plan:
+def _not_made_by(it: Situation, moves: Iterable[Move]) -> Plan:
     """What is left of the plan after these moves."""
     moves = tuple(moves)
     rest = (c for c in it.planned.changes if not any(m.makes(c.host, c.stage, c.instance) for m in moves))
@@ -285,10 +291,10 @@ def _wave_moves(it: Situation, waves: Waves) -> Iterator[Move]:
     for wave in waves:
         names = {i.name for i in wave}
         served = {*it.now.reached, *done} - it.kept_out
-        move = _drained(it, Move(("engine",), _hosts(wave), tuple(i.name for i in wave)), wave, served)
+        move = _with_stand_ins(it, Move(("engine",), _hosts(wave), tuple(i.name for i in wave)), wave, served)
         # where pairs do not survive a restart, an instance must not meet one that knew its earlier life
         partners = done if restarts_peers(it.wanted) else served | done
-        yield replace(move, canary=True, partners=_sorted(it, partners - names))
+        yield replace(move, canary=True, partners=_in_order(it, partners - names))
         done |= names
 
 
@@ -335,7 +341,7 @@ def _in_use(it: Situation, needs: Collection[str]) -> bool:
     return bool(deployment) and bool((routes | it.now.engine_hosts) & set(needs))
 
 
-def _restarted(it: Situation, names: Collection[str], because: str) -> Situation:
+def _with_restarts_of(it: Situation, names: Collection[str], because: str) -> Situation:
     """With a RESTART of each process of these instances that runs and is not in the plan yet."""
     have = {(c.host, c.step) for c in it.planned.changes if c.instance}
     added = (
@@ -353,5 +359,5 @@ def _hosts(instances: Iterable[Instance]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(h for i in instances for h in i.hosts))
 
 
-def _sorted(it: Situation, names: Collection[str]) -> tuple[str, ...]:
+def _in_order(it: Situation, names: Collection[str]) -> tuple[str, ...]:
     return tuple(i.name for i in it.instances if i.name in names)
