@@ -10,7 +10,15 @@ from dataclasses import dataclass, field, replace
 from launcher.load.foreign.expand import Word
 from launcher.load.foreign.flags import read_flags
 from launcher.load.foreign.marks import value
-from launcher.load.foreign.side import by_name, hosts_of, instance_key, part_of_instance, side
+from launcher.load.foreign.side import (
+    HOST_FLAGS,
+    KV_TRANSFER,
+    by_name,
+    hosts_of,
+    instance_key,
+    part_of_instance,
+    side,
+)
 from launcher.load.foreign.starts import Start, release
 from launcher.model.launch import Launch, Unknown
 from launcher.model.problem import Problem
@@ -64,10 +72,14 @@ def build(start: Start, context: Context, problems: list[Problem]) -> Launch:
     )
     problems.extend(flags.problems)
     hints = (*start.hints, *context.hints, context.name, context.path.rsplit("/", 1)[-1])
-    pool, disaggregated = side(flags.settings, more_flags=flags.more, hints=hints)
+    pool, disaggregated = side(
+        flags.settings, more_flags=flags.more or KV_TRANSFER in flags.sometimes, hints=hints
+    )
     if given.pool:
         pool, disaggregated = given.pool, True
-    hosts = context.hosts or hosts_of(flags.settings, more_flags=flags.more)
+    hosts = context.hosts or hosts_of(
+        flags.settings, more_flags=flags.more or not HOST_FLAGS.isdisjoint(flags.sometimes)
+    )
     return Launch(
         name=context.name or _named(pool or by_name(start.hints), context.path, start.line),
         flags=flags.settings,
@@ -83,6 +95,9 @@ def build(start: Start, context: Context, problems: list[Problem]) -> Launch:
         unit=context.unit,
         container=start.container,
         more_flags=flags.more,
+        sometimes=flags.sometimes,
+        unread=tuple(flags.unread),
+        left_over=tuple(flags.left_over),
         more_variables=start.more_variables,
     )
 

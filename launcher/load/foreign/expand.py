@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from launcher.load.foreign.lexer import DEEPEST, piece_end
-from launcher.load.foreign.marks import MARKED, unresolved
+from launcher.load.foreign.marks import CLOSE, MARKED, OPEN, unresolved
 
 SPLIT = re.compile(rf"(?:{MARKED.pattern}|\S)+")
 PARAMETER = re.compile(r"([A-Za-z_]\w*|[0-9]+|[@*#?$!-])(?:\[([^\]]*)\])?(:?[-=+?])?(.*)", re.DOTALL)
@@ -237,7 +237,7 @@ def _with_default(
     missing = known is None or (test[0] == ":" and known.text == "")
     if test[-1] == "+":
         if known is None:
-            fields.add(unresolved(piece))
+            fields.add(unresolved(piece, ("", expand_text(rest, 0, scope).text)))
         elif not missing:
             _read(rest, fields, scope, quoted=not splits)
     elif not missing and known is not None:
@@ -280,11 +280,50 @@ def _number(expression: ast.expr) -> int:
     raise ValueError("no number")
 
 
-def common(one: Word | None, other: Word | None, name: str) -> Word | None:
-    """What a variable is after two branches: unresolved where they differ."""
-    if one is not None and other is not None and one.text == other.text:
-        return one
-    if one is None and other is None:
+def common(words: Sequence[Word | None], name: str) -> Word | None:
+    """What a variable is after several branches: the words that all begin with, and then one of the rests.
+
+    None: a branch that leaves it unset, so that it is what the script's caller has.
+    """
+    known = [word for word in words if word is not None]
+    if not known:
         return None
-    line = (one or other or Word("", 0)).line
-    return Word(unresolved(f"${{{name}}}"), line)
+    texts = [word.text if word is not None else unresolved(f"${{{name}}}") for word in words]
+    if len(set(texts)) == 1:
+        return known[0]
+    end = _shared(texts)
+    head = texts[0][:end]
+    written = f"${{{name}…}}" if head.strip() else f"${{{name}}}"
+    blank = " " if head and not head[-1].isspace() else ""
+    line = next((word.line for word in known if word.text.rstrip() == head.rstrip()), known[0].line)
+    return Word(head + blank + unresolved(written, (text[end:] for text in texts)), line)
+
+
+def common_words(arrays: Sequence[tuple[Word, ...]], name: str) -> tuple[Word, ...]:
+    """The words that arrays begin with alike, then one that stands for whatever may follow."""
+    if len({tuple(w.text for w in words) for words in arrays}) == 1:
+        return arrays[0]
+    shared: list[Word] = []
+    for words in zip(*arrays, strict=False):
+        if len({w.text for w in words}) > 1:
+            break
+        shared.append(words[0])
+    line = next(word.line for words in arrays for word in words[len(shared) :])
+    # a blank within a word ends none
+    rests = (" ".join(re.sub(r"\s", "_", w.text) for w in words[len(shared) :]) for words in arrays)
+    return (*shared, Word(unresolved(f"${{{name}[@]}}", rests), line))
+
+
+def _shared(texts: Sequence[str]) -> int:
+    """How many characters of whole words all texts begin with; 0 for JSON, whose blanks end no words."""
+    if any(text.lstrip()[:1] in ("{", "[") for text in texts):
+        return 0
+    first, last = min(texts), max(texts)  # what these two share, all others share
+    most = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    ends = (
+        end
+        for end in range(most, 0, -1)
+        if texts[0].count(OPEN, 0, end) == texts[0].count(CLOSE, 0, end)
+        and (texts[0][end - 1].isspace() or all(not text[end : end + 1].strip() for text in texts))
+    )
+    return next(ends, 0)
