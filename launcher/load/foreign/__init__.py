@@ -203,10 +203,13 @@ def _of_loose(document: Document, context: Context, problems: list[Problem]) -> 
 
 
 def _of_pod(pod: Pod, context: Context) -> Context:
-    """A pod's own words. The two templates of a LeaderWorkerSet are one instance."""
+    """A pod's own words. The two templates of a group are one instance, each group of a document its own."""
     part = {"leaderTemplate": " leader", "workerTemplate": " worker"}.get(pod.group, "")
     name = f"{pod.kind}/{pod.name}"
-    instance = name if pod.group else ""
+    if pod.group and pod.part:
+        name = f"{name} {pod.part}"
+    place = ".".join(map(str, pod.owner))
+    instance = f"{context.path} {pod.namespace} {pod.kind}/{pod.name} {place}" if pod.group else ""
     return replace(context, name=name + part, hints=(*pod.names, pod.name), hosts=pod.size, instance=instance)
 
 

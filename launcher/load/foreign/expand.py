@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from launcher.load.foreign.lexer import DEEPEST, piece_end
+from launcher.load.foreign.lexer import DEEPEST, lex, piece_end
 from launcher.load.foreign.marks import CLOSE, MARKED, OPEN, unresolved
 
 SPLIT = re.compile(rf"(?:{MARKED.pattern}|\S)+")
@@ -94,7 +94,7 @@ def expand_text(written: str, line: int, scope: Scope) -> Word:
     fields = _Fields(line)
     _read(written, fields, scope, quoted=False, splits=False)
     fields.close()
-    return Word(" ".join(w.text for w in fields.words)[:LONGEST], line)
+    return Word(" ".join(w.text for w in fields.words)[:LONGEST], fields.script_line or line)
 
 
 def expand_document(body: str, line: int, scope: Scope) -> str:
@@ -113,11 +113,21 @@ class _Fields:
         self._line = line
         self._open: list[str] | None = None
         self.depth = 0
+        self.row = line
+        """The line that is being read."""
+        self.script_line = 0
+        """Where a text of several lines begins that the words begin with; 0: they do not."""
 
     def add(self, text: str) -> None:
         """Joins the word that is open."""
         self._open = self._open or []
         self._open.append(text)
+
+    def whole(self, word: Word) -> None:
+        """Joins; if it is a script, its lines are counted from where it stands."""
+        if "\n" in word.text and not any(self._open or ()) and not self.words:
+            self._line = self.script_line = word.line or self._line
+        self.add(word.text)
 
     def split(self, word: Word) -> None:
         """Joins, but blanks within end words."""
@@ -152,15 +162,16 @@ def _read(written: str, fields: _Fields, scope: Scope, *, quoted: bool, splits: 
         fields.add(unresolved(written))
         return
     fields.depth += 1
-    at = 0
+    at, row = 0, fields.row
     while at < len(written):
+        fields.row = row
         single = quoted and (written[at] in "'\"<>" or written.startswith("$'", at))
         end = at + 1 if single else min(piece_end(written, at), len(written))
         piece = written[at:end]
         if piece[0] == "$" and not single and not piece.startswith("$'"):
             end = _dollar(written, at, fields, scope, splits=splits and not quoted)
         elif piece[0] == "`" or piece[:2] in ("<(", ">("):
-            fields.add(unresolved(piece))
+            _command(piece, fields, scope, splits=splits and not quoted and piece[0] == "`")
         elif piece[0] == "\\" and len(piece) == 2:
             escapes = not quoted or piece[1] in '$`"\\\n'
             fields.add("" if piece[1] == "\n" else piece[1] if escapes else piece)
@@ -173,6 +184,7 @@ def _read(written: str, fields: _Fields, scope: Scope, *, quoted: bool, splits: 
             fields.add(piece.lstrip("$")[1:].removesuffix("'"))
         else:
             fields.add(piece)
+        row += written.count("\n", at, end)
         at = end
     fields.depth -= 1
 
@@ -184,7 +196,7 @@ def _dollar(written: str, at: int, fields: _Fields, scope: Scope, *, splits: boo
     if piece.startswith("$((") and piece.endswith("))"):
         fields.add(_arithmetic(piece, scope))
     elif piece.startswith("$("):
-        fields.add(unresolved(piece))
+        _command(piece, fields, scope, splits=splits)
     elif piece.startswith("${"):
         _parameter(piece[2:].removesuffix("}"), piece, fields, scope, splits=splits)
     elif simple := SIMPLE.match(written, at + 1):
@@ -214,7 +226,35 @@ def _parameter(inner: str, piece: str, fields: _Fields, scope: Scope, *, splits:
     elif splits:
         fields.split(known)
     else:
-        fields.add(known.text)
+        fields.whole(known)
+
+
+def _command(piece: str, fields: _Fields, scope: Scope, *, splits: bool) -> None:
+    """`$(…)`, in backquotes, or `<(…)`: unresolved unless the text itself says what the command prints."""
+    inner = piece[1:-1] if piece[0] == "`" else piece[2:-1]
+    printed = _printed(inner, fields.row, scope)
+    if printed is None:
+        fields.add(unresolved(piece))
+    elif splits:
+        fields.split(printed)
+    else:
+        fields.whole(printed)
+
+
+def _printed(command: str, line: int, scope: Scope) -> Word | None:
+    """What `cat <<EOF` or `echo` prints; None for all other commands."""
+    tokens = [token for token in lex(command, line).tokens if token.text != "\n"]
+    words = [token.text for token in tokens if token.kind == "word"]
+    document = next((token for token in tokens if token.kind == "document"), None)
+    if words == ["cat"] and document is not None and len(tokens) == 3:
+        body = document.text
+        text = body if document.literal else expand_document(body, document.line, scope)
+        return Word(text.rstrip("\n"), document.line)
+    if words[:1] == ["echo"] and len(words) == len(tokens) and not words[-1].startswith("-"):
+        said = [word for token in tokens[1:] for word in expand(token.text, token.line, scope)]
+        if not any(word.text.startswith("-") or "\\" in word.text for word in said[:1]):
+            return Word(" ".join(word.text for word in said), line)
+    return None
 
 
 def _element(scope: Scope, name: str, index: str) -> Word | None:

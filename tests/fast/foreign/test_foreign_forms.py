@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -167,3 +168,97 @@ def test_what_the_caller_knows_counts_before_the_file() -> None:
 def test_a_file_without_end_is_read_no_further_than_a_script_is_long() -> None:
     (problem,) = foreign.read_file(Path("/dev/zero"), given=GIVEN).problems
     assert "larger than" in problem.what
+
+
+GROUP = """
+leaderWorkerTemplate:
+  size: 2
+  leaderTemplate: &template
+    spec:
+      containers:
+        - {image: "vllm/vllm-openai:v0.33.0", args: ["--model", m, "-tp", "%d"]}
+  workerTemplate: *template
+"""
+
+
+def grouped(form: str) -> list[set[str]]:
+    """For each instance that a manifest of two groups starts, the TP of its processes."""
+    whole = form
+    for number in (1, 2):
+        (line,) = [line for line in form.splitlines() if f"GROUP{number}" in line]
+        indent = " " * (len(line) - len(line.lstrip()))
+        group = (GROUP % number).strip()
+        whole = whole.replace(line, textwrap.indent(group, indent))
+    found: dict[str, set[str]] = {}
+    for launch in read(whole, "pd.yaml").launches:
+        found.setdefault(launch.instance, set()).add(str(launch.flags["tensor-parallel-size"].value))
+    assert "" not in found
+    return list(found.values())
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        """
+apiVersion: disaggregatedset.x-k8s.io/v1
+kind: DisaggregatedSet
+metadata: {name: chat}
+spec:
+  roles:
+  - name: prefill
+    spec:
+      GROUP1
+  - name: decode
+    spec:
+      GROUP2
+""",
+        """
+apiVersion: example.org/v1
+kind: Served
+metadata: {name: chat}
+spec:
+  prefill:
+    GROUP1
+  decode:
+    GROUP2
+""",
+        """
+apiVersion: v1
+kind: List
+items:
+- kind: LeaderWorkerSet
+  metadata: {name: one}
+  spec:
+    GROUP1
+- kind: LeaderWorkerSet
+  metadata: {name: two}
+  spec:
+    GROUP2
+""",
+        """
+apiVersion: leaderworkerset.x-k8s.io/v1
+kind: LeaderWorkerSet
+metadata: {name: chat, namespace: blue}
+spec:
+  GROUP1
+---
+apiVersion: leaderworkerset.x-k8s.io/v1
+kind: LeaderWorkerSet
+metadata: {name: chat, namespace: green}
+spec:
+  GROUP2
+""",
+    ],
+    ids=["roles in a list", "roles by name", "a list of objects", "one name in two namespaces"],
+)
+def test_each_group_is_an_instance_of_its_own(form: str) -> None:
+    assert grouped(form) == [{"1"}, {"2"}]
+
+
+def test_a_message_names_the_role() -> None:
+    text = (
+        "apiVersion: disaggregatedset.x-k8s.io/v1\nkind: DisaggregatedSet\nmetadata: {name: chat}\nspec:\n"
+        "  roles:\n  - name: prefill\n    spec:\n" + textwrap.indent((GROUP % 1).strip(), " " * 6)
+    )
+    names = [launch.name for launch in read(text, "pd.yaml").launches]
+    assert names == ["DisaggregatedSet/chat prefill leader", "DisaggregatedSet/chat prefill worker"]

@@ -252,3 +252,31 @@ def test_scripts_that_name_each_other_are_left_after_a_while(tmp_path: Path) -> 
     (tmp_path / "b.sh").write_text(". ./a.sh\n" * 4)
     (problem,) = read((tmp_path / "a.sh").read_text(), "a.sh", beside=tmp_path).problems
     assert "not followed to its end" in problem.what
+
+
+@pytest.mark.parametrize(
+    ("script", "line"),
+    [
+        ('w=$(cat <<EOF\nexport A=1\nvllm serve m --port $P\nEOF\n)\nsrun -N2 bash -lc "$w"', 3),
+        ("srun bash -c \"$(cat <<'EOF'\n# it's :)\nvllm serve m \\\n  --port 1\nEOF\n)\"", 3),
+        ('w=`cat <<EOF\nexport A=1\nvllm serve m --port $P\nEOF\n`\nssh gpu02 "$w"', 3),
+        ("bash <(cat <<-EOF\n\t: x\n\tvllm serve m --port $P\n\tEOF\n)", 3),
+        ('go() { srun bash -c "$1"; }\ngo "$(cat <<EOF\n: x\nvllm serve m --port $P\nEOF\n)"', 4),
+        (
+            "w=$(cat <<EOF\n: x\nbash -c \"\\$(cat <<'IN'\n: y\nvllm serve m --port $P\nIN\n)\"\nEOF\n)\n"
+            'srun bash -c "$w"',
+            5,
+        ),
+        ('w="$(echo vllm serve m --port $P)"\nssh gpu02 "$w"', 2),
+    ],
+)
+def test_a_script_in_a_substitution_is_read(script: str, line: int) -> None:
+    launch = one(f"P=1\n{script}\n")
+    assert (flags(launch), launch.source) == ({"model": "m", "port": "1"}, f"f.sh:{line + 1}")
+
+
+@pytest.mark.parametrize(
+    "inner", ["cat <<EOF | sed s/m/n/\nvllm serve m\nEOF\n", "cat other.sh", "echo -e vllm"]
+)
+def test_what_a_command_prints_is_not_guessed(inner: str) -> None:
+    assert flags(one(f'vllm serve m --port "$({inner})"'))["port"] == f"$({inner})"
