@@ -105,7 +105,7 @@ def _state(truth: Truth, released: Truth, basis: Basis) -> tuple[State, str]:
 def _hidden(basis: Basis) -> str:
     """Which names may be given out of sight, and by which words."""
     names = list(basis.hidden)
-    told = " or ".join(names[:NAMES]) + (f" or {len(names) - NAMES} others" if len(names) > NAMES else "")
+    told = " or ".join(names[:NAMES]) + (f" or {len(names) - NAMES} more" if len(names) > NAMES else "")
     by = ", ".join(dict.fromkeys(filter(None, basis.hidden.values())))
     return f"whether the file gives {told} where it cannot be read{f' ({by})' if by else ''}"
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from launcher.load.foreign.expand import Word
-from launcher.load.foreign.flags import read_flags
+from launcher.load.foreign.flags import Flags, read_flags
 from launcher.load.foreign.marks import value
 from launcher.load.foreign.side import (
     HOST_FLAGS,
@@ -70,6 +70,8 @@ def build(start: Start, context: Context, problems: list[Problem]) -> Launch:
         options=options_of(given.snapshots, version),
         read_beside=context.read_beside,
     )
+    if start.wrapper:
+        _leave_open(flags, start, context, version)
     problems.extend(flags.problems)
     hints = (*start.hints, *context.hints, context.name, context.path.rsplit("/", 1)[-1])
     pool, disaggregated = side(
@@ -98,8 +100,18 @@ def build(start: Start, context: Context, problems: list[Problem]) -> Launch:
         sometimes=flags.sometimes,
         unread=tuple(flags.unread),
         left_over=tuple(flags.left_over),
-        more_variables=start.more_variables,
+        more_variables=start.more_variables or bool(start.wrapper),
     )
+
+
+def _leave_open(flags: Flags, start: Start, context: Context, version: str) -> None:
+    """Of a wrapper's flags those that the engine has; what the wrapper makes of its own cannot be told."""
+    options = options_of(context.given.snapshots, version)
+    for name in [name for name in flags.settings if name != "model" and name not in options]:
+        del flags.settings[name]
+    flags.left_over = [found for found in flags.left_over if found.after.removeprefix("no-") in options]
+    flags.more = True
+    flags.unread[f"`-m {start.wrapper}` of {context.path}:{start.line}"] = None
 
 
 def settings(variables: Mapping[str, Word], path: str) -> dict[str, Setting]:

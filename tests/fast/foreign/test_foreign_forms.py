@@ -170,6 +170,57 @@ def test_a_file_without_end_is_read_no_further_than_a_script_is_long() -> None:
     assert "larger than" in problem.what
 
 
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  containers:
+    - image: nvcr.io/dynamo:1
+      command: [python3, -m, dynamo.vllm]
+      args: [--model, m, -tp, "2", --is-prefill-worker]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "module"),
+    [
+        ("python3 -m dynamo.vllm --model m -tp 2 --is-prefill-worker", "dynamo.vllm"),
+        ("srun bash -c 'python3 -m dynamo.vllm --model=m \\\n -tp 2 --connector nixl'", "dynamo.vllm"),
+        ("exec python -m vllm.entrypoints.api_server --model m -tp 2", "vllm.entrypoints.api_server"),
+        ("w=$(cat <<EOF\ntorchrun -m a.vllm.main --own x --model m -tp 2\nEOF\n)\nssh h \"$w\"", "a.vllm.main"),
+        (POD, "dynamo.vllm"),
+    ],
+)  # fmt: skip
+def test_a_module_that_wraps_the_engine_has_its_flags_and_may_set_others(text: str, module: str) -> None:
+    launch = one(text, "pod.yaml" if text is POD else "f.sh")
+    assert flags(launch) == {"model": "m", "tensor-parallel-size": "2"}
+    assert launch.more_flags
+    assert launch.more_variables
+    assert launch.unread[-1].startswith(f"`-m {module}` of ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "python -m vllm.collect_env",
+        "python -m vllm.benchmarks.serve --model m",
+        "python -m tools.vllm_client --model m",
+        "python -m vllm.model_executor.x --port 1",
+    ],
+)
+def test_a_module_that_starts_no_engine_is_none(text: str) -> None:
+    assert read(text).launches == ()
+
+
+def test_what_could_not_be_followed_is_named() -> None:
+    (problem,) = read("x\n  python3 -m sglang.launch_server --model m").problems
+    assert (problem.what, problem.where) == ("no `vllm serve` in f.sh", "f.sh:2")
+    assert "`-m sglang.launch_server`" in problem.why
+    (problem,) = read('C=$(sed s/x/y/ <<EOF\nvllm serve m --port 3\nEOF\n)\nbash -c "$C"\n').problems
+    assert (problem.what, problem.where) == ("how `vllm serve` is run was not understood", "f.sh:2")
+
+
 GROUP = """
 leaderWorkerTemplate:
   size: 2
