@@ -121,6 +121,10 @@ class Reading:
         entry = self.knowledge.history.behaviours.get(name)
         return (value_at(entry.values, self.version) or None) if entry else None
 
+    def default(self, name: str) -> Value:
+        """What the release sets where a setting is not written; UntoldError where releases differ."""
+        return self._default(name)
+
     def figure(self, name: str) -> float | None:
         """A behaviour that is a number; None where nothing is known of it. UntoldError if it is none."""
         written = self.behaviour(name)

@@ -188,7 +188,7 @@ spec:
         ("python3 -m dynamo.vllm --model m -tp 2 --is-prefill-worker", "dynamo.vllm"),
         ("srun bash -c 'python3 -m dynamo.vllm --model=m \\\n -tp 2 --connector nixl'", "dynamo.vllm"),
         ("exec python -m vllm.entrypoints.api_server --model m -tp 2", "vllm.entrypoints.api_server"),
-        ("w=$(cat <<EOF\ntorchrun -m a.vllm.main --own x --model m -tp 2\nEOF\n)\nssh h \"$w\"", "a.vllm.main"),
+        ("w=$(cat <<E\ntorchrun -m a.vllm.main --own x --model m -tp 2\nE\n)\nssh h \"$w\"", "a.vllm.main"),
         (POD, "dynamo.vllm"),
     ],
 )  # fmt: skip
