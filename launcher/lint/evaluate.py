@@ -21,6 +21,8 @@ from launcher.model.rule import Rule
 
 PLACEHOLDER = re.compile(r"\{(?:(prefill|decode)\.)?([A-Za-z_][\w.-]*)\}")
 """`{heads_per_rank}`, `{max-num-seqs}`, `{VLLM_HOST_IP}`; of one side of a pair: `{prefill.kv_dtype}`."""
+NAMES = 6
+"""Names told of those that a file may give where it cannot be read; the rest is counted."""
 SEVERITIES = ("error", "warning", "note")
 STATES = ("fires", "depends", "open", "accepted")
 
@@ -94,10 +96,18 @@ def _state(truth: Truth, released: Truth, basis: Basis) -> tuple[State, str]:
         return "open", truth.reason
     reasons = [released.reason] if isinstance(released, Unknown) else []
     if basis.hidden:
-        reasons.append(f"whether the file gives {' or '.join(basis.hidden)} where it cannot be read")
+        reasons.append(_hidden(basis))
     if not reasons:
         return "fires", ""
     return "open" if basis.hidden and not basis.places else "depends", "; ".join(reasons)
+
+
+def _hidden(basis: Basis) -> str:
+    """Which names may be given out of sight, and by which words."""
+    names = list(basis.hidden)
+    told = " or ".join(names[:NAMES]) + (f" or {len(names) - NAMES} more" if len(names) > NAMES else "")
+    by = ", ".join(dict.fromkeys(filter(None, basis.hidden.values())))
+    return f"whether the file gives {told} where it cannot be read{f' ({by})' if by else ''}"
 
 
 def filled(text: str, group: Sequence[Reading]) -> str:

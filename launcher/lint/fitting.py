@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from launcher.fit import GIB, Budget, Shape, budget
+import math
+from dataclasses import replace
+
+from launcher.fit import GIB, Budget, Edit, Shape, budget, nearest
 from launcher.lint.reading import Quantity, Reading
 from launcher.lint.values import Value, number, untold
 
+LEAST_CONTEXT = 4096
+"""Tokens of a request below which no shorter context is proposed."""
 KV_BLOCK = 64
 """Tokens of a KV block where none is written: the page of the kernels for latent KV."""
 
@@ -105,6 +110,72 @@ def misfit(r: Reading) -> Value:
     return "; ".join(made.reasons) or None if made else None
 
 
+def what_fits(r: Reading) -> Value:
+    """The nearest change after which it fits, with its figures, and the GPU that it fits as it is."""
+    made = memory(r)
+    if made is None or made.fits:
+        return None
+    most = number(r.default("gpu-memory-utilization")) or made.shape.utilization
+    modest = replace(made.shape, utilization=min(made.shape.utilization, most))
+    starts = (modest,) if budget(r.architecture(), r.hardware(), modest).fits else (made.shape, modest)
+    near = next(filter(None, (_nearest(r, start, made.shape, most=most) for start in starts)), None)
+    if near is None:
+        return _larger_gpus(made) or "another layout: no smaller step, and no more hosts, make room"
+    words, more_hosts = near
+    larger = _larger_gpus(made) if more_hosts else ""
+    return f"{words}; or {larger}" if larger else words
+
+
+def _nearest(r: Reading, start: Shape, given: Shape, *, most: float) -> tuple[str, bool] | None:
+    """The fewest changes from `start` on, as flags and with the figures after them, and whether hosts are
+    among them; None where nothing helps. `most`: the highest utilization that is proposed."""
+    context = min(start.max_model_len, max(LEAST_CONTEXT, start.max_model_len // 4))
+    found = nearest(r.architecture(), r.hardware(), start, utilization=most, context=context)
+    if found is None:
+        return None
+    edits, after = found
+    words = [] if start == given else [f"--gpu-memory-utilization {start.utilization:g}"]
+    words += [_in_words(edit, after.shape) for edit in edits]
+    figures = f"{after.taken_gib:.1f} GiB then, and KV for {after.kv_tokens:,} tokens a rank"
+    return f"{' and '.join(dict.fromkeys(words))} ({figures})", any(edit.knob == "hosts" for edit in edits)
+
+
+def _in_words(edit: Edit, after: Shape) -> str:
+    count = int(edit.after)
+    match edit.knob:
+        case "utilization":
+            return f"--gpu-memory-utilization {edit.after:g}"
+        case "dispatch_tokens" if after.dispatch_tokens != after.batched_tokens:
+            return f"VLLM_MOE_DP_CHUNK_SIZE={count}"
+        case "dispatch_tokens" | "batched_tokens":
+            return f"--max-num-batched-tokens {count}"
+        case "redundant_experts":
+            return f"{count} redundant experts (--eplb-config)"
+        case "draft_tokens":
+            return "no --speculative-config"
+        case "max_model_len":
+            return f"--max-model-len {count}"
+        case "tensor_parallel" | "hosts":
+            size = f"TP {after.tensor_parallel} × DP {after.data_parallel}"
+            hosts = "one host" if after.hosts == 1 else f"{after.hosts} hosts"
+            return f"{size} on {hosts}, the experts spread over all {after.gpus} GPUs"
+
+
+def _larger_gpus(made: Budget) -> str:
+    """How much memory each GPU must have for the same launch."""
+    if made.shape.kv_cache_gib is not None:
+        return ""
+    kv = made.shape.max_model_len * made.kv_bytes_per_token / GIB
+    least = math.ceil((made.taken_gib + kv) / made.shape.utilization)
+    return f"the same on GPUs of {least} GiB and more" if least > made.total_gib else ""
+
+
+def context_held_twice(r: Reading) -> Value:
+    """Tokens of which one rank's KV holds two requests."""
+    made = memory(r)
+    return made.kv_tokens // 2 // KV_BLOCK * KV_BLOCK if made else None
+
+
 QUANTITIES: dict[str, Quantity] = {
     "weights_gib": weights_gib,
     "kv_gib": kv_gib,
@@ -113,4 +184,6 @@ QUANTITIES: dict[str, Quantity] = {
     "kv_lacks_gib": kv_lacks_gib,
     "fits": fits,
     "misfit": misfit,
+    "what_fits": what_fits,
+    "context_held_twice": context_held_twice,
 }

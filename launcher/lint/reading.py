@@ -25,8 +25,9 @@ class Basis:
 
     places: dict[str, None] = field(default_factory=dict)
     """`file:line` of written settings."""
-    hidden: dict[str, None] = field(default_factory=dict)
-    """Names taken for not given, in a launch that may give more than its file shows."""
+    hidden: dict[str, str] = field(default_factory=dict)
+    """Names taken for not given, in a launch that may give more than its file shows → what may give them;
+    empty where the file does not say."""
 
     def rests_on(self, setting: Setting) -> None:
         """A written setting; one that was put together from several lines has them all as its source."""
@@ -52,6 +53,9 @@ class Reading:
         self._snapshots = _nearest(launch.version, knowledge.snapshots)
         own = {spelled: name for s in self._snapshots for name, spelled in s.renamed.items()}
         self.written = dict(_by_current_name(launch, knowledge.history, own))
+        self.sometimes = {
+            own.get(name) or knowledge.history.current(name): what for name, what in launch.sometimes.items()
+        } | dict(launch.sometimes)
 
     @property
     def version(self) -> str:
@@ -74,7 +78,7 @@ class Reading:
 
     def given(self, name: str) -> Setting | None:
         """A setting if it was written, dotted names from within JSON."""
-        return self._noted(name, self._written(name), hidden=self.launch.more_flags)
+        return self._noted(name, self._written(name), hidden=self._hides(name))
 
     def variable(self, name: str) -> Value:
         """A variable as given, else its default in this release; None is absent."""
@@ -86,7 +90,9 @@ class Reading:
 
     def given_variable(self, name: str) -> Setting | None:
         """A variable if it was given."""
-        return self._noted(name, self.launch.variables.get(name), hidden=self.launch.more_variables)
+        return self._noted(
+            name, self.launch.variables.get(name), hidden="" if self.launch.more_variables else None
+        )
 
     def directive(self, name: str) -> Value:
         """A directive of the unit; None is absent. UntoldError without a unit."""
@@ -114,6 +120,10 @@ class Reading:
         """What this release decides by itself; None: nothing is known of it."""
         entry = self.knowledge.history.behaviours.get(name)
         return (value_at(entry.values, self.version) or None) if entry else None
+
+    def default(self, name: str) -> Value:
+        """What the release sets where a setting is not written; UntoldError where releases differ."""
+        return self._default(name)
 
     def figure(self, name: str) -> float | None:
         """A behaviour that is a number; None where nothing is known of it. UntoldError if it is none."""
@@ -195,11 +205,18 @@ class Reading:
             value = value.get(key)
         return None
 
-    def _noted(self, name: str, found: Setting | None, *, hidden: bool) -> Setting | None:
+    def _hides(self, name: str) -> str | None:
+        """What may give a flag that is not seen; empty: the file does not say; None: nothing."""
+        branch = self.sometimes.get(name) or self.sometimes.get(name.partition(".")[0])
+        if branch is not None or not self.launch.more_flags:
+            return branch
+        return " and ".join(self.launch.unread)
+
+    def _noted(self, name: str, found: Setting | None, *, hidden: str | None) -> Setting | None:
         if found is not None:
             self._bases[-1].rests_on(found)
-        elif hidden:
-            self._bases[-1].hidden[name] = None
+        elif hidden is not None:
+            self._bases[-1].hidden[name] = hidden
         return found
 
     def _default(self, name: str) -> Value:

@@ -7,10 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from launcher.lint.reading import Quantity, Reading
 from launcher.lint.values import Value, number, shown
-from launcher.model.launch import Unknown
+from launcher.model.launch import LeftOver, Unknown
 from launcher.model.profile import Setting
 from launcher.model.snapshot import Option
 from launcher.model.values import Json
+
+TRUE = frozenset({"true", "1", "yes", "on"})
+FALSE = frozenset({"false", "0", "no", "off", "none"})
 
 
 def refused_values(r: Reading) -> Value:
@@ -55,4 +58,28 @@ def _meant(options: Sequence[Option], value: Json) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-QUANTITIES: dict[str, Quantity] = {"refused_values": refused_values}
+def words_left_over(r: Reading) -> Value:
+    """Words that belong to no flag, with what was probably meant; absent where there are none."""
+    return r.told((_left_over(r, found), Setting(found.word, found.source)) for found in r.launch.left_over)
+
+
+def _left_over(r: Reading, found: LeftOver) -> str:
+    word, flag = f"`{found.word}`", f"--{found.after}"
+    if not found.after:
+        return f"{word} behind the model"
+    option = next((o for s in r.snapshots() if (o := s.options.get(found.after.removeprefix("no-")))), None)
+    if option is None or not option.switch:
+        return f"{word} behind the value of {flag}"
+    name = found.after.removeprefix("no-")
+    off = found.after.startswith("no-")
+    if found.word.lower() not in TRUE | FALSE:
+        return f"{word} behind {flag}, which takes no value"
+    meant = (found.word.lower() in TRUE) is not off
+    by_default = option.default is meant
+    wanted = f"--{name}" if meant else "" if option.one_way else f"--no-{name}"
+    instead = f"write {wanted}" if wanted else f"leave out --{name}"
+    instead += ", or nothing, as it is the default" if wanted and by_default else ""
+    return f"{word} behind {flag}, which takes no value ({instead})"
+
+
+QUANTITIES: dict[str, Quantity] = {"refused_values": refused_values, "words_left_over": words_left_over}

@@ -41,6 +41,17 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOver:
+    """A word of a command line that belongs to no flag: the parser of vLLM ends the program at it."""
+
+    word: str
+    source: str
+    """`file:line`."""
+    after: str = ""
+    """The flag that it stands behind, by its long name; empty: behind the model."""
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """One process's command line and environment, with the file line that set each of them.
 
@@ -75,6 +86,12 @@ class Launch:
     """None: it is not started in a container that we see."""
     more_flags: bool = False
     """The command line holds words that cannot be told: a flag that is not in `flags` may be given."""
+    sometimes: Mapping[str, str] = field(default_factory=dict)
+    """Flags that a branch of the script gives and another does not → what gives them, and where. One that is
+    in `flags` too has an Unknown value."""
+    unread: tuple[str, ...] = ()
+    """The words behind `more_flags`, and where each stands."""
+    left_over: tuple[LeftOver, ...] = ()
     more_variables: bool = False
     """Variables come from where we cannot look: one that is not in `variables` may be given."""
     accepted: Mapping[str, str] = field(default_factory=dict)

@@ -33,8 +33,10 @@ LARGEST = 1 << 20
 """Bytes."""
 MARKED = re.compile(r"^(?:services|kind|apiVersion):", re.MULTILINE)
 PINNED = re.compile(r"\bvllm(?:\[[\w,]*\])?==(\d+\.\d+\.\d+(?:\.post\d+|rc\d+)?)")
+MODULE_WITH_FLAGS = re.compile(r"\s-m\s+([A-Za-z_][\w.]*)\s+(?:--|\\$)")
 LOOKED_FOR = (
-    "looked for `vllm serve`, the module vllm.entrypoints.openai.api_server, and containers of vllm-openai"
+    "looked for `vllm serve`, the module vllm.entrypoints.openai.api_server, other modules of vLLM that are "
+    "given --model, and containers of vllm-openai"
 )
 
 
@@ -82,8 +84,7 @@ def read_text(text: str, name: str, *, given: Given, beside: Path | None = None)
         launches = []
         problems.extend(error.problems)
     if not launches and not problems:
-        do = "name the file whose command starts the engine"
-        problems.append(Problem(f"no `vllm serve` in {name}", where=name, why=LOOKED_FOR, do=do))
+        problems.append(_no_launch(text, name))
     if len(launches) >= MOST:
         problems.append(
             Problem(f"{MOST} launches and more, the others were not read", where=name, do="split it")
@@ -203,10 +204,13 @@ def _of_loose(document: Document, context: Context, problems: list[Problem]) -> 
 
 
 def _of_pod(pod: Pod, context: Context) -> Context:
-    """A pod's own words. The two templates of a LeaderWorkerSet are one instance."""
+    """A pod's own words. The two templates of a group are one instance, each group of a document its own."""
     part = {"leaderTemplate": " leader", "workerTemplate": " worker"}.get(pod.group, "")
     name = f"{pod.kind}/{pod.name}"
-    instance = name if pod.group else ""
+    if pod.group and pod.part:
+        name = f"{name} {pod.part}"
+    place = ".".join(map(str, pod.owner))
+    instance = f"{context.path} {pod.namespace} {pod.kind}/{pod.name} {place}" if pod.group else ""
     return replace(context, name=name + part, hints=(*pod.names, pod.name), hosts=pod.size, instance=instance)
 
 
@@ -235,6 +239,23 @@ def _filled_in(launch: Launch) -> bool:
 def _template(name: str) -> Problem:
     what = "this is a template: what stands in `{{ }}` is unknown, and all its branches are read"
     return Problem(what, where=name, do="render it first, for instance by `helm template`, and read that")
+
+
+def _no_launch(text: str, name: str) -> Problem:
+    """What to say of a text in which nothing starts vLLM: where it seems to, or which module it starts."""
+    do = "name the file whose command starts the engine"
+    for number, line in enumerate(text.splitlines(), 1):
+        command = line.partition("#")[0]
+        if begins := BEGINS.search(f" {command}"):
+            what = f"how `{begins[0].strip()}` is run was not understood"
+            why = "it stands in words that no command of the file was seen to run"
+            return Problem(
+                what, where=f"{name}:{number}", why=why, do="name a file that holds the command itself"
+            )
+        if module := MODULE_WITH_FLAGS.search(command):
+            why = f"{LOOKED_FOR}; the flags of `-m {module[1]}` are not known"
+            return Problem(f"no `vllm serve` in {name}", where=f"{name}:{number}", why=why, do=do)
+    return Problem(f"no `vllm serve` in {name}", where=name, why=LOOKED_FOR, do=do)
 
 
 def _nothing(problem: Problem) -> Reading:

@@ -8,9 +8,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from launcher.load.foreign.expand import Word
-from launcher.load.foreign.flags import read_flags
+from launcher.load.foreign.flags import Flags, read_flags
 from launcher.load.foreign.marks import value
-from launcher.load.foreign.side import by_name, hosts_of, instance_key, part_of_instance, side
+from launcher.load.foreign.side import (
+    HOST_FLAGS,
+    KV_TRANSFER,
+    by_name,
+    hosts_of,
+    instance_key,
+    part_of_instance,
+    side,
+)
 from launcher.load.foreign.starts import Start, release
 from launcher.model.launch import Launch, Unknown
 from launcher.model.problem import Problem
@@ -62,12 +70,18 @@ def build(start: Start, context: Context, problems: list[Problem]) -> Launch:
         options=options_of(given.snapshots, version),
         read_beside=context.read_beside,
     )
+    if start.wrapper:
+        _leave_open(flags, start, context, version)
     problems.extend(flags.problems)
     hints = (*start.hints, *context.hints, context.name, context.path.rsplit("/", 1)[-1])
-    pool, disaggregated = side(flags.settings, more_flags=flags.more, hints=hints)
+    pool, disaggregated = side(
+        flags.settings, more_flags=flags.more or KV_TRANSFER in flags.sometimes, hints=hints
+    )
     if given.pool:
         pool, disaggregated = given.pool, True
-    hosts = context.hosts or hosts_of(flags.settings, more_flags=flags.more)
+    hosts = context.hosts or hosts_of(
+        flags.settings, more_flags=flags.more or not HOST_FLAGS.isdisjoint(flags.sometimes)
+    )
     return Launch(
         name=context.name or _named(pool or by_name(start.hints), context.path, start.line),
         flags=flags.settings,
@@ -83,8 +97,21 @@ def build(start: Start, context: Context, problems: list[Problem]) -> Launch:
         unit=context.unit,
         container=start.container,
         more_flags=flags.more,
-        more_variables=start.more_variables,
+        sometimes=flags.sometimes,
+        unread=tuple(flags.unread),
+        left_over=tuple(flags.left_over),
+        more_variables=start.more_variables or bool(start.wrapper),
     )
+
+
+def _leave_open(flags: Flags, start: Start, context: Context, version: str) -> None:
+    """Of a wrapper's flags those that the engine has; what the wrapper makes of its own cannot be told."""
+    options = options_of(context.given.snapshots, version)
+    for name in [name for name in flags.settings if name != "model" and name not in options]:
+        del flags.settings[name]
+    flags.left_over = [found for found in flags.left_over if found.after.removeprefix("no-") in options]
+    flags.more = True
+    flags.unread[f"`-m {start.wrapper}` of {context.path}:{start.line}"] = None
 
 
 def settings(variables: Mapping[str, Word], path: str) -> dict[str, Setting]:

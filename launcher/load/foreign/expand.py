@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from launcher.load.foreign.lexer import DEEPEST, piece_end
-from launcher.load.foreign.marks import MARKED, unresolved
+from launcher.load.foreign.lexer import DEEPEST, lex, piece_end
+from launcher.load.foreign.marks import CLOSE, MARKED, OPEN, unresolved
 
 SPLIT = re.compile(rf"(?:{MARKED.pattern}|\S)+")
 PARAMETER = re.compile(r"([A-Za-z_]\w*|[0-9]+|[@*#?$!-])(?:\[([^\]]*)\])?(:?[-=+?])?(.*)", re.DOTALL)
@@ -94,7 +94,7 @@ def expand_text(written: str, line: int, scope: Scope) -> Word:
     fields = _Fields(line)
     _read(written, fields, scope, quoted=False, splits=False)
     fields.close()
-    return Word(" ".join(w.text for w in fields.words)[:LONGEST], line)
+    return Word(" ".join(w.text for w in fields.words)[:LONGEST], fields.script_line or line)
 
 
 def expand_document(body: str, line: int, scope: Scope) -> str:
@@ -113,11 +113,21 @@ class _Fields:
         self._line = line
         self._open: list[str] | None = None
         self.depth = 0
+        self.row = line
+        """The line that is being read."""
+        self.script_line = 0
+        """Where a text of several lines begins that the words begin with; 0: they do not."""
 
     def add(self, text: str) -> None:
         """Joins the word that is open."""
         self._open = self._open or []
         self._open.append(text)
+
+    def whole(self, word: Word) -> None:
+        """Joins; if it is a script, its lines are counted from where it stands."""
+        if "\n" in word.text and not any(self._open or ()) and not self.words:
+            self._line = self.script_line = word.line or self._line
+        self.add(word.text)
 
     def split(self, word: Word) -> None:
         """Joins, but blanks within end words."""
@@ -152,15 +162,16 @@ def _read(written: str, fields: _Fields, scope: Scope, *, quoted: bool, splits: 
         fields.add(unresolved(written))
         return
     fields.depth += 1
-    at = 0
+    at, row = 0, fields.row
     while at < len(written):
+        fields.row = row
         single = quoted and (written[at] in "'\"<>" or written.startswith("$'", at))
         end = at + 1 if single else min(piece_end(written, at), len(written))
         piece = written[at:end]
         if piece[0] == "$" and not single and not piece.startswith("$'"):
             end = _dollar(written, at, fields, scope, splits=splits and not quoted)
         elif piece[0] == "`" or piece[:2] in ("<(", ">("):
-            fields.add(unresolved(piece))
+            _command(piece, fields, scope, splits=splits and not quoted and piece[0] == "`")
         elif piece[0] == "\\" and len(piece) == 2:
             escapes = not quoted or piece[1] in '$`"\\\n'
             fields.add("" if piece[1] == "\n" else piece[1] if escapes else piece)
@@ -173,6 +184,7 @@ def _read(written: str, fields: _Fields, scope: Scope, *, quoted: bool, splits: 
             fields.add(piece.lstrip("$")[1:].removesuffix("'"))
         else:
             fields.add(piece)
+        row += written.count("\n", at, end)
         at = end
     fields.depth -= 1
 
@@ -184,7 +196,7 @@ def _dollar(written: str, at: int, fields: _Fields, scope: Scope, *, splits: boo
     if piece.startswith("$((") and piece.endswith("))"):
         fields.add(_arithmetic(piece, scope))
     elif piece.startswith("$("):
-        fields.add(unresolved(piece))
+        _command(piece, fields, scope, splits=splits)
     elif piece.startswith("${"):
         _parameter(piece[2:].removesuffix("}"), piece, fields, scope, splits=splits)
     elif simple := SIMPLE.match(written, at + 1):
@@ -214,7 +226,35 @@ def _parameter(inner: str, piece: str, fields: _Fields, scope: Scope, *, splits:
     elif splits:
         fields.split(known)
     else:
-        fields.add(known.text)
+        fields.whole(known)
+
+
+def _command(piece: str, fields: _Fields, scope: Scope, *, splits: bool) -> None:
+    """`$(…)`, in backquotes, or `<(…)`: unresolved unless the text itself says what the command prints."""
+    inner = piece[1:-1] if piece[0] == "`" else piece[2:-1]
+    printed = _printed(inner, fields.row, scope)
+    if printed is None:
+        fields.add(unresolved(piece))
+    elif splits:
+        fields.split(printed)
+    else:
+        fields.whole(printed)
+
+
+def _printed(command: str, line: int, scope: Scope) -> Word | None:
+    """What `cat <<EOF` or `echo` prints; None for all other commands."""
+    tokens = [token for token in lex(command, line).tokens if token.text != "\n"]
+    words = [token.text for token in tokens if token.kind == "word"]
+    document = next((token for token in tokens if token.kind == "document"), None)
+    if words == ["cat"] and document is not None and len(tokens) == 3:
+        body = document.text
+        text = body if document.literal else expand_document(body, document.line, scope)
+        return Word(text.rstrip("\n"), document.line)
+    if words[:1] == ["echo"] and len(words) == len(tokens) and not words[-1].startswith("-"):
+        said = [word for token in tokens[1:] for word in expand(token.text, token.line, scope)]
+        if not any(word.text.startswith("-") or "\\" in word.text for word in said[:1]):
+            return Word(" ".join(word.text for word in said), line)
+    return None
 
 
 def _element(scope: Scope, name: str, index: str) -> Word | None:
@@ -237,7 +277,7 @@ def _with_default(
     missing = known is None or (test[0] == ":" and known.text == "")
     if test[-1] == "+":
         if known is None:
-            fields.add(unresolved(piece))
+            fields.add(unresolved(piece, ("", expand_text(rest, 0, scope).text)))
         elif not missing:
             _read(rest, fields, scope, quoted=not splits)
     elif not missing and known is not None:
@@ -280,11 +320,50 @@ def _number(expression: ast.expr) -> int:
     raise ValueError("no number")
 
 
-def common(one: Word | None, other: Word | None, name: str) -> Word | None:
-    """What a variable is after two branches: unresolved where they differ."""
-    if one is not None and other is not None and one.text == other.text:
-        return one
-    if one is None and other is None:
+def common(words: Sequence[Word | None], name: str) -> Word | None:
+    """What a variable is after several branches: the words that all begin with, and then one of the rests.
+
+    None: a branch that leaves it unset, so that it is what the script's caller has.
+    """
+    known = [word for word in words if word is not None]
+    if not known:
         return None
-    line = (one or other or Word("", 0)).line
-    return Word(unresolved(f"${{{name}}}"), line)
+    texts = [word.text if word is not None else unresolved(f"${{{name}}}") for word in words]
+    if len(set(texts)) == 1:
+        return known[0]
+    end = _shared(texts)
+    head = texts[0][:end]
+    written = f"${{{name}…}}" if head.strip() else f"${{{name}}}"
+    blank = " " if head and not head[-1].isspace() else ""
+    line = next((word.line for word in known if word.text.rstrip() == head.rstrip()), known[0].line)
+    return Word(head + blank + unresolved(written, (text[end:] for text in texts)), line)
+
+
+def common_words(arrays: Sequence[tuple[Word, ...]], name: str) -> tuple[Word, ...]:
+    """The words that arrays begin with alike, then one that stands for whatever may follow."""
+    if len({tuple(w.text for w in words) for words in arrays}) == 1:
+        return arrays[0]
+    shared: list[Word] = []
+    for words in zip(*arrays, strict=False):
+        if len({w.text for w in words}) > 1:
+            break
+        shared.append(words[0])
+    line = next(word.line for words in arrays for word in words[len(shared) :])
+    # a blank within a word ends none
+    rests = (" ".join(re.sub(r"\s", "_", w.text) for w in words[len(shared) :]) for words in arrays)
+    return (*shared, Word(unresolved(f"${{{name}[@]}}", rests), line))
+
+
+def _shared(texts: Sequence[str]) -> int:
+    """How many characters of whole words all texts begin with; 0 for JSON, whose blanks end no words."""
+    if any(text.lstrip()[:1] in ("{", "[") for text in texts):
+        return 0
+    first, last = min(texts), max(texts)  # what these two share, all others share
+    most = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    ends = (
+        end
+        for end in range(most, 0, -1)
+        if texts[0].count(OPEN, 0, end) == texts[0].count(CLOSE, 0, end)
+        and (texts[0][end - 1].isspace() or all(not text[end : end + 1].strip() for text in texts))
+    )
+    return next(ends, 0)

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from launcher.load.document import Document, parse_foreign
-from launcher.load.foreign.expand import Word
-from launcher.load.foreign.marks import CLOSE, MARKED, OPEN, bare, told, value
+from launcher.load.foreign.expand import SPLIT, Word
+from launcher.load.foreign.marks import CLOSE, MARKED, OPEN, bare, choices, told, value
 from launcher.load.shape import as_json
-from launcher.model.launch import Unknown
+from launcher.model.launch import LeftOver, Unknown
 from launcher.model.problem import InputError, Problem
 from launcher.model.profile import Setting
 from launcher.model.snapshot import Option
@@ -22,8 +22,10 @@ LEVEL = re.compile(r"-O=?([0-9]\w*)")
 """`-O3` is `--optimization-level 3`."""
 NUMBER = re.compile(r"-[0-9.]")
 """A value though it begins with a dash."""
-SEVERAL = re.compile(r"\$[@*]|\$\{[@*][^}]*\}|\$\{\w+\[[@*]\][^}]*\}")
-"""All words of an array, or of a script's own arguments."""
+SEVERAL = re.compile(r"\$[@*]|\$\{[@*][^}]*\}|\$\{\w+\[[@*]\][^}]*\}|\$\{\w+…\}")
+"""All words of an array, or of a script's own arguments, or the last words of a variable."""
+ELLIPSIS = frozenset({"...", "…", "[...]", "[…]"})
+"""Words of a text that leaves flags out."""
 HIDDEN = re.compile(f"{OPEN}([0-9]+){CLOSE}")
 OUTSIDE = re.compile(rf'"(?:[^"\\]|\\.)*"|({HIDDEN.pattern})')
 """A string of JSON, or an unknown part that stands for a whole value."""
@@ -38,6 +40,11 @@ class Flags:
     settings: dict[str, Setting] = field(default_factory=dict)
     more: bool = False
     """Words that cannot be told may be more flags."""
+    sometimes: dict[str, str] = field(default_factory=dict)
+    """Flags that one branch of the script gives and another does not → what gives them, and where."""
+    unread: dict[str, None] = field(default_factory=dict)
+    """Words that cannot be told and may be more flags, and where."""
+    left_over: list[LeftOver] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     seeks_model: bool = False
     """It stands behind some flag, as a word of its own."""
@@ -51,6 +58,8 @@ class _Given:
     """Long, without dashes; dotted into JSON."""
     values: tuple[Word, ...]
     word: Word
+    unsure: bool = False
+    """Among its words stood one that may be flags: what follows may be the value of one."""
 
 
 def read_flags(
@@ -63,8 +72,9 @@ def read_flags(
 ) -> Flags:
     """`options`: of the release, or of all releases if it is unknown; empty: none is known to be a switch."""
     flags = Flags()
-    groups = list(_groups(args, options, flags, serve=serve))
-    positional = groups[0].values if groups and not groups[0].name else ()
+    groups = list(_groups(args, options, flags, path=path, serve=serve))
+    first = groups[0]
+    positional = () if first.name else _from_the_model(first.values, flags, path) if serve else first.values
     if serve and positional:
         flags.settings["model"] = Setting(value(positional[0].text), f"{path}:{positional[0].line}")
         positional = positional[1:]
@@ -73,8 +83,14 @@ def read_flags(
     dotted: dict[str, Setting] = {}
     for given in (g for g in groups if g.name):
         _take(given, flags, dotted, path=path, options=options)
-    for word in positional:
-        _say_stray(word, flags, path)
+    for word in () if first.unsure else positional:
+        if serve and len(groups) > 1:
+            _leave_over(word, "", flags, path)
+        else:  # prose perhaps, or the module, whose parser takes a word
+            _say_stray(word, flags, path)
+    for name in flags.sometimes.keys() & flags.settings.keys():
+        before = flags.settings[name]
+        flags.settings[name] = Setting(Unknown(f"{_shown(before.value)} or another"), before.source)
     for name, setting in dotted.items():
         if name in flags.settings:
             what = f"--{name} is given as JSON and as --{name}.KEY, the JSON is lost"
@@ -84,30 +100,80 @@ def read_flags(
     return flags
 
 
+def _from_the_model(words: Sequence[Word], flags: Flags, path: str) -> Sequence[Word]:
+    """The positional words without those before the model, which is the first that can be told."""
+    known = next((i for i, word in enumerate(words) if not MARKED.fullmatch(word.text)), 0)
+    for word in words[:known]:
+        _open(word, flags, path)
+    return words[known:]
+
+
 def _groups(
-    args: Sequence[Word], options: Mapping[str, Option], flags: Flags, *, serve: bool
+    args: Sequence[Word], options: Mapping[str, Option], flags: Flags, *, path: str, serve: bool
 ) -> Iterator[_Given]:
     """Each flag with the words up to the next one; words before the first have no name."""
     shorts = {o.short.lstrip("-"): name for name, o in options.items() if o.short}
     word, name = Word("", 0), ""
     values: list[Word] = []
+    unsure = False
     for arg in args:
+        wanted = not values and (name in options and not options[name].switch)
         level = LEVEL.fullmatch(arg.text)
         if level or (arg.text.startswith("-") and arg.text != "-" and not NUMBER.match(arg.text)):
-            yield _Given(name, tuple(values), word)
+            yield _Given(name, tuple(values), word, unsure)
             text = f"--optimization-level={level[1]}" if level else arg.text
             head, joined, rest = text.partition("=")
             word, name = arg, _long(head, shorts, options)
             values = [Word(rest, arg.line)] if joined else []
-            if not told(name) or arg.text == "--":
-                flags.more, name = flags.more or arg.text != "--", "" if arg.text == "--" else "?"
-        elif _is_open(arg, name, options, full=bool(values) or not (name or serve)):
-            flags.more = True
-            if not values and name in options and not options[name].switch:
+            unsure = False
+            if arg.text == "--":
+                name = ""
+            elif not told(name):
+                name = "?"
+                _open(arg, flags, path)
+        elif _of_flags(arg) and not wanted:
+            unsure = True
+            for choice in choices(arg.text):
+                _choose(choice, arg, options, flags, path)
+        elif arg.text in ELLIPSIS or _is_open(arg, name, options, full=bool(values) or not (name or serve)):
+            unsure = True
+            _open(arg, flags, path)
+            if wanted:
                 values.append(arg)  # the first of these words is its value
         else:
             values.append(arg)
-    yield _Given(name, tuple(values), word)
+    yield _Given(name, tuple(values), word, unsure)
+
+
+def _of_flags(arg: Word) -> bool:
+    """Is it empty or flags in every branch that sets it?"""
+    # a choice that is one mark is a branch that leaves it to the caller
+    known = [choice for choice in choices(arg.text) if not MARKED.fullmatch(choice.strip())]
+    return any(choice.strip() for choice in known) and all(
+        not choice.strip() or (choice.lstrip().startswith("-") and not NUMBER.match(choice.lstrip()))
+        for choice in known
+    )
+
+
+def _choose(choice: str, arg: Word, options: Mapping[str, Option], flags: Flags, path: str) -> None:
+    """Notes the flags of one branch, which may not be given."""
+    inner = Flags()
+    words = [Word(text, arg.line) for text in SPLIT.findall(choice)]
+    where = f"`{bare(arg.text)}` of {path}:{arg.line}"
+    for given in _groups(words, options, inner, path=path, serve=False):
+        if given.name and given.name != "?":
+            name = given.name.partition(".")[0]
+            off = name.startswith("no-") and name not in options
+            flags.sometimes.setdefault(name.removeprefix("no-") if off else name, where)
+    flags.sometimes.update(inner.sometimes)
+    if inner.more:
+        _open(arg, flags, path)
+
+
+def _open(word: Word, flags: Flags, path: str) -> None:
+    """Notes a word that may be more flags."""
+    flags.more = True
+    flags.unread[f"`{bare(word.text)}` of {path}:{word.line}"] = None
 
 
 def _is_open(arg: Word, name: str, options: Mapping[str, Option], *, full: bool) -> bool:
@@ -145,7 +211,12 @@ def _take(
     if given.name == "?":
         return
     joined = "=" in given.word.text
-    switch = not joined and not key and (not given.values or (name in options and options[name].switch))
+    off = name.startswith("no-") and name not in options
+    plain = name.removeprefix("no-") if off else name
+    takes_none = plain in options and options[plain].switch and not options[plain].words
+    if joined and not key and takes_none:
+        _leave_over(given.values[0], name, flags, path)
+    switch = not joined and not key and (not given.values or takes_none)
     values, rest = given.values[: 0 if switch else None], given.values[0 if switch else 1 :]
     if flags.seeks_model and rest:
         flags.settings["model"] = Setting(value(rest[-1].text), f"{path}:{rest[-1].line}")
@@ -155,14 +226,13 @@ def _take(
         scalar = _scalar(values[0].text, adds=key.endswith("+")) if values else True
         _nest(dotted, name, key.rstrip("+"), Setting(scalar, source))
     elif switch:
-        off = name.startswith("no-") and name not in options
-        _set(flags, name.removeprefix("no-") if off else name, Setting(not off, source))
-        for word in rest:
-            _say_stray(word, flags, path)
+        _set(flags, plain, Setting(not off, source))
+        for word in () if given.unsure else rest:
+            _leave_over(word, name, flags, path)
     elif len(values) > 1 and name in options and options[name].words in ("", "?"):
         _set(flags, name, Setting(_json(values[0].text, flags, source, name), source))
-        for word in values[1:]:
-            _say_stray(word, flags, path)
+        for word in () if given.unsure else values[1:]:
+            _leave_over(word, name, flags, path)
     elif len(values) > 1:
         _set(flags, name, Setting([value(w.text) for w in values], source))
     else:
@@ -257,6 +327,14 @@ def _config(text: str, shown: str, flags: Flags) -> Document | None:
     except InputError as error:
         flags.problems.extend(error.problems)
         return None
+
+
+def _leave_over(word: Word, after: str, flags: Flags, path: str) -> None:
+    """A word that no parser takes; one of which a part cannot be told may be none at all."""
+    if told(word.text):
+        flags.left_over.append(LeftOver(word.text, f"{path}:{word.line}", after))
+    else:
+        _open(word, flags, path)
 
 
 def _say_stray(word: Word, flags: Flags, path: str) -> None:

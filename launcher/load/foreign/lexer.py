@@ -10,6 +10,8 @@ from launcher.load.foreign.marks import CLOSE, OPEN
 
 OPERATOR = re.compile(r"[0-9]*(?:&>>|<<<|<<-|&>|>&|<&|>>|<<|>\||<>|>|<)|;;&|;;|;&|&&|\|\||\|&|[;&|()\n]")
 ARRAY = re.compile(r"[A-Za-z_]\w*\+?=")
+HERE = re.compile(r"<<(?!<)(-?)[ \t]*(['\"\\]?)([A-Za-z_]\w*)['\"]?")
+"""What announces a here-document."""
 META = frozenset(" \t\n;&|()<>")
 CLOSERS = {"$(": ")", "${": "}", '"': '"', "`": "`", "<(": ")", ">(": ")"}
 DEEPEST = 40
@@ -72,16 +74,38 @@ def piece_end(text: str, start: int, depth: int = 0) -> int:
 
 def _closed(text: str, at: int, opener: str, depth: int) -> int:
     closer, nested = CLOSERS[opener], 0
+    announced: list[re.Match[str]] = []
     while at < len(text) and depth < DEEPEST:
         char = text[at]
         if char == closer and not nested:
             return at + 1
+        if closer == ")" and (here := HERE.match(text, at)):
+            announced.append(here)
+            at = here.end()
+            continue
+        if char == "\n" and announced:
+            at = _after_documents(text, at + 1, announced)
+            announced = []
+            continue
         if opener == '"' and char in "'<>":
             at += 1
             continue
         nested += (opener[-1] == "(" and char == "(") - (opener[-1] == "(" and char == ")")
         at = piece_end(text, at, depth + 1)
     return len(text) + 1
+
+
+def _after_documents(text: str, start: int, announced: list[re.Match[str]]) -> int:
+    """Behind the bodies of here-documents, in which quotes and brackets mean nothing; `start` if one has no
+    end."""
+    at = start
+    for here in announced:
+        tabs = r"\t*" if here[1] else ""
+        end = re.compile(rf"^{tabs}{re.escape(here[3])}$\n?", re.MULTILINE).search(text, at)
+        if end is None:
+            return start
+        at = end.end()
+    return at
 
 
 def _after(text: str, closer: str, start: int) -> int:
@@ -143,7 +167,9 @@ class _Lexer:
         if end > len(self._text):
             self.unclosed.append(line)
         self._skip(end - start)
-        return Token("word", self._text[start:end].replace("\\\n", ""), line)
+        text = self._text[start:end]
+        # a here-document within keeps its lines
+        return Token("word", text if "<<" in text else text.replace("\\\n", ""), line)
 
     def _comment(self) -> None:
         end = self._text.find("\n", self._at)

@@ -16,6 +16,8 @@ from launcher.load.foreign.starts import Start, with_entry
 from launcher.load.foreign.words import MOST_VALUES, text_of, words_of
 
 REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][\w.-]*)\)")
+STRUCTURE = frozenset({"spec", "template", "items", "roles", "leaderWorkerTemplate"})
+"""Keys on the way to a group that name no part of a document."""
 GROUP = ("LWS_LEADER_ADDRESS", "LWS_WORKER_INDEX", "LWS_GROUP_SIZE")
 """Variables that LeaderWorkerSet gives each pod."""
 
@@ -26,11 +28,16 @@ class Pod:
 
     kind: str
     name: str
+    namespace: str = ""
     location: Location = ()
     group: str = ""
     """leaderTemplate or workerTemplate; empty: no group."""
     size: int | None = None
     """Pods of the group."""
+    part: str = ""
+    """What the document calls the part of it that the group is: a role; empty: it has one group."""
+    owner: Location = ()
+    """Where the two templates of the group stand."""
     names: tuple[str, ...] = ()
     """Names and labels around it, the nearest first."""
     around: Mapping[str, Value] = field(default_factory=dict)
@@ -65,7 +72,9 @@ def _containers(document: Document) -> Iterator[tuple[dict[str, Value], Pod]]:
     values = document.values if isinstance(document.values, dict) else {}
     metadata = values.get("metadata")
     name = text_of(metadata.get("name")) if isinstance(metadata, dict) else ""
-    pending: deque[tuple[Value, Pod]] = deque([(values, Pod(text_of(values.get("kind")), name))])
+    namespace = text_of(metadata.get("namespace")) if isinstance(metadata, dict) else ""
+    whole = Pod(text_of(values.get("kind")), name, namespace)
+    pending: deque[tuple[Value, Pod]] = deque([(values, whole)])
     seen = 0
     while pending and seen < MOST_VALUES:
         value, pod = pending.popleft()
@@ -74,7 +83,7 @@ def _containers(document: Document) -> Iterator[tuple[dict[str, Value], Pod]]:
             value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
         )
         for key, inner in items:
-            below = _below(pod, key, value)
+            below = _below(pod, key, value, inner)
             if key == "containers" and isinstance(inner, list):
                 for index, container in enumerate(inner):
                     if isinstance(container, dict):
@@ -84,13 +93,18 @@ def _containers(document: Document) -> Iterator[tuple[dict[str, Value], Pod]]:
                 pending.append((inner, below))
 
 
-def _below(pod: Pod, key: str | int, value: Value) -> Pod:
+def _below(pod: Pod, key: str | int, value: Value, inner: Value) -> Pod:
     """A pod's surroundings one level further down."""
     pod = replace(pod, location=(*pod.location, key), names=(str(key), *_names(value), *pod.names))
     if key in ("leaderTemplate", "workerTemplate") and isinstance(value, dict):
         size = text_of(value.get("size"))
-        return replace(pod, group=str(key), size=int(size) if re.fullmatch("[0-9]{1,4}", size) else None)
-    return pod
+        number = int(size) if re.fullmatch("[0-9]{1,4}", size) else None
+        return replace(pod, group=str(key), size=number, owner=pod.location[:-1])
+    if pod.group:
+        return pod
+    named = next(filter(None, _names(inner)), "") if isinstance(key, int) else str(key)
+    named = named or str(key)
+    return pod if named in STRUCTURE else replace(pod, part=f"{pod.part} {named}".strip())
 
 
 def _names(value: Value) -> Iterator[str]:

@@ -10,6 +10,7 @@ from launcher.load.foreign.expand import (
     Scope,
     Word,
     common,
+    common_words,
     expand,
     expand_document,
     expand_text,
@@ -314,28 +315,12 @@ _BUILTINS: dict[str, Callable[[Shell, Sequence[Word], Scope], None]] = {
 
 def _join(scope: Scope, after: Sequence[Scope]) -> None:
     """What is known once several ways meet again."""
-    first = after[0]
     for name in {n for s in after for n in s.variables}:
-        word = first.variables.get(name)
-        for other in after[1:]:
-            word = common(word, other.variables.get(name), name)
+        word = common([s.variables.get(name) for s in after], name)
         if word is not None:
             scope.variables[name] = word
     for name in {n for s in after for n in s.arrays}:
-        scope.arrays[name] = _common_words([s.arrays.get(name, ()) for s in after], name)
+        scope.arrays[name] = common_words([s.arrays.get(name, ()) for s in after], name)
     scope.exported = set.intersection(*(s.exported for s in after))
     some = set().union(*(s.exported for s in after)) != scope.exported
     scope.more_variables = some or any(s.more_variables for s in after)
-
-
-def _common_words(arrays: Sequence[tuple[Word, ...]], name: str) -> tuple[Word, ...]:
-    """The words that arrays begin with alike, then one that stands for whatever may follow."""
-    if len({tuple(w.text for w in words) for words in arrays}) == 1:
-        return arrays[0]
-    shared: list[Word] = []
-    for words in zip(*arrays, strict=False):
-        if len({w.text for w in words}) > 1:
-            break
-        shared.append(words[0])
-    line = next(words[0].line for words in arrays if words)
-    return (*shared, Word(unresolved(f"${{{name}[@]}}"), line))

@@ -19,6 +19,19 @@ LEADERS = (
     ("nnodes", "master-addr", "master-port"),
 )
 """Flags that all processes of an instance share: how many they are, and where they meet."""
+HOST_FLAGS = frozenset(
+    {
+        "nnodes",
+        "data-parallel-size",
+        "data-parallel-size-local",
+        "data-parallel-rank",
+        "data-parallel-external-lb",
+        "distributed-executor-backend",
+        "data-parallel-backend",
+        "headless",
+    }
+)
+"""Flags that tell over how many hosts an instance is."""
 SIDE = re.compile(r"(?<![a-z])(prefill|decode|producer|consumer)(?:er|r|s)?(?![a-z])")
 MEANING = {"prefill": "prefill", "producer": "prefill", "decode": "decode", "consumer": "decode"}
 

@@ -12,7 +12,15 @@ from launcher.load.foreign.marks import bare, told
 from launcher.model.launch import Container
 
 MODULE = "vllm.entrypoints.openai.api_server"
-BEGINS = re.compile(r"\bvllm['\"]?\s+serve\b|vllm[./]entrypoints[./](openai[./]api_server|cli[./]main)")
+WRAPPER = re.compile(
+    r"(?![\w.]*(?:bench|client|collect|eval|test)|vllm\.entrypoints\.cli)"
+    r"(?:[A-Za-z_]\w*\.)*vllm(?:\.[A-Za-z_]\w*)*"
+)
+"""A module that starts an engine of vLLM where it is given `--model`: it has flags of its own beside."""
+BEGINS = re.compile(
+    r"\bvllm['\"]?\s+serve\b|vllm[./]entrypoints[./](openai[./]api_server|cli[./]main)"
+    rf"|\s-m['\"]?\s+['\"]?{WRAPPER.pattern}(?=['\"\s])"
+)
 """In any text: it may start vLLM."""
 TALK = frozenset(
     {
@@ -112,6 +120,8 @@ class Start:
     line: int
     serve: bool = True
     """`vllm serve`, which takes the model as a word; else the module, which does not."""
+    wrapper: str = ""
+    """The module of another program that starts the engine; it may set flags and variables itself."""
     variables: Mapping[str, Word] = field(default_factory=dict)
     more_variables: bool = False
     image: str = ""
@@ -146,9 +156,11 @@ def _plain(words: Sequence[Word], names: Sequence[str]) -> Start | Text | None:
     shells: set[str] = set()
     for index, (word, name) in enumerate(zip(words, names, strict=True)):
         length, serve = _door(words, names, index)
-        if length:
-            rest = tuple(words[index + length :])
-            return Start(rest, word.line, serve=serve, variables=_assigned(words[:index]))
+        wrapper = "" if length else _wrapper(words, index)
+        if length or wrapper:
+            rest = tuple(words[index + (length or 2) :])
+            variables = _assigned(words[:index])
+            return Start(rest, word.line, serve=serve, wrapper=wrapper, variables=variables)
         if shells and BEGINS.search(word.text):
             away = bool(ELSEWHERE & shells)
             outer = Start((), word.line, variables=_assigned(words[:index]), contained=away)
@@ -167,6 +179,13 @@ def _door(words: Sequence[Word], names: Sequence[str], at: int) -> tuple[int, bo
     if names[at] == "-m" and following[:1] == [MODULE]:
         return 2, False
     return (1, False) if words[at].text.endswith("vllm/entrypoints/openai/api_server.py") else (0, False)
+
+
+def _wrapper(words: Sequence[Word], at: int) -> str:
+    """The module that is called from `at` on, if it wraps vLLM."""
+    module = words[at + 1].text if words[at].text == "-m" and at + 1 < len(words) else ""
+    named = any(word.text == "--model" or word.text.startswith("--model=") for word in words[at + 2 :])
+    return module if named and WRAPPER.fullmatch(module) else ""
 
 
 def release(image: str) -> str:

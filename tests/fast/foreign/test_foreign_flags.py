@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from foreign_reading import flags, one, read
 
-from launcher.model.launch import Unknown
+from launcher.model.launch import LeftOver, Unknown
 
 EPLB = {"eplb-config": {"window_size": 10, "use_async": True}}
 
@@ -68,7 +68,6 @@ def test_what_cannot_be_told_within_json_leaves_the_rest_known() -> None:
     ("words", "what", "left"),
     [
         ("--port 1 --port 2", "--port is given twice, first as `1`, and the last one counts", "2"),
-        ("--port 1 -ep true", "the word `true` belongs to no flag", "1"),
         ("--port {a:b}", "the value of --port is not JSON: `{a:b}`", "{a:b}"),
     ],
 )
@@ -160,7 +159,32 @@ def test_a_role_that_is_no_text_is_no_side() -> None:
 def test_a_second_value_belongs_to_no_flag() -> None:
     reading = read("vllm serve m --port 1 2 --tags a b")
     assert flags(reading.launches[0]) == {"model": "m", "port": "1", "tags": ["a", "b"]}
-    assert [p.what for p in reading.problems] == ["the word `2` belongs to no flag"]
+    assert reading.launches[0].left_over == (LeftOver("2", "f.sh:1", "port"),)
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("-ep true --port 1", LeftOver("true", "f.sh:1", "enable-expert-parallel")),
+        ("--port 1 \\\n --headless 0", LeftOver("0", "f.sh:2", "headless")),
+        ("--no-enable-prefix-caching True", LeftOver("True", "f.sh:1", "no-enable-prefix-caching")),
+        ("--trust-remote-code=false", LeftOver("false", "f.sh:1", "trust-remote-code")),
+        ("other --port 1", LeftOver("other", "f.sh:1")),
+    ],
+)
+def test_a_word_that_the_parser_refuses_is_left_over(words: str, wanted: LeftOver) -> None:
+    launch = one(f"vllm serve m {words}")
+    assert (launch.left_over, launch.flags["model"].value) == ((wanted,), "m")
+
+
+@pytest.mark.parametrize("words", ["-ep $X true", "-ep $X", "--port 1 ...", "-ep '$X'$X", "$X other -ep"])
+def test_a_word_that_may_be_the_value_of_a_flag_that_is_not_seen_is_not_refused(words: str) -> None:
+    launch = one(f"vllm serve m {words}")
+    assert (launch.left_over, launch.more_flags) == ((), True)
+
+
+def test_prose_is_no_command_line_that_ends_the_program() -> None:
+    assert read("vllm serve m and wait").launches[0].left_over == ()
 
 
 def test_the_first_of_words_that_cannot_be_told_is_the_value_of_the_flag_before_them() -> None:

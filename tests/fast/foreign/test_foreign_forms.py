@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -167,3 +168,148 @@ def test_what_the_caller_knows_counts_before_the_file() -> None:
 def test_a_file_without_end_is_read_no_further_than_a_script_is_long() -> None:
     (problem,) = foreign.read_file(Path("/dev/zero"), given=GIVEN).problems
     assert "larger than" in problem.what
+
+
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  containers:
+    - image: nvcr.io/dynamo:1
+      command: [python3, -m, dynamo.vllm]
+      args: [--model, m, -tp, "2", --is-prefill-worker]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "module"),
+    [
+        ("python3 -m dynamo.vllm --model m -tp 2 --is-prefill-worker", "dynamo.vllm"),
+        ("srun bash -c 'python3 -m dynamo.vllm --model=m \\\n -tp 2 --connector nixl'", "dynamo.vllm"),
+        ("exec python -m vllm.entrypoints.api_server --model m -tp 2", "vllm.entrypoints.api_server"),
+        ("w=$(cat <<E\ntorchrun -m a.vllm.main --own x --model m -tp 2\nE\n)\nssh h \"$w\"", "a.vllm.main"),
+        (POD, "dynamo.vllm"),
+    ],
+)  # fmt: skip
+def test_a_module_that_wraps_the_engine_has_its_flags_and_may_set_others(text: str, module: str) -> None:
+    launch = one(text, "pod.yaml" if text is POD else "f.sh")
+    assert flags(launch) == {"model": "m", "tensor-parallel-size": "2"}
+    assert launch.more_flags
+    assert launch.more_variables
+    assert launch.unread[-1].startswith(f"`-m {module}` of ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "python -m vllm.collect_env",
+        "python -m vllm.benchmarks.serve --model m",
+        "python -m tools.vllm_client --model m",
+        "python -m vllm.model_executor.x --port 1",
+    ],
+)
+def test_a_module_that_starts_no_engine_is_none(text: str) -> None:
+    assert read(text).launches == ()
+
+
+def test_what_could_not_be_followed_is_named() -> None:
+    (problem,) = read("x\n  python3 -m sglang.launch_server --model m").problems
+    assert (problem.what, problem.where) == ("no `vllm serve` in f.sh", "f.sh:2")
+    assert "`-m sglang.launch_server`" in problem.why
+    (problem,) = read('C=$(sed s/x/y/ <<EOF\nvllm serve m --port 3\nEOF\n)\nbash -c "$C"\n').problems
+    assert (problem.what, problem.where) == ("how `vllm serve` is run was not understood", "f.sh:2")
+
+
+GROUP = """
+leaderWorkerTemplate:
+  size: 2
+  leaderTemplate: &template
+    spec:
+      containers:
+        - {image: "vllm/vllm-openai:v0.33.0", args: ["--model", m, "-tp", "%d"]}
+  workerTemplate: *template
+"""
+
+
+def grouped(form: str) -> list[set[str]]:
+    """For each instance that a manifest of two groups starts, the TP of its processes."""
+    whole = form
+    for number in (1, 2):
+        (line,) = [line for line in form.splitlines() if f"GROUP{number}" in line]
+        indent = " " * (len(line) - len(line.lstrip()))
+        group = (GROUP % number).strip()
+        whole = whole.replace(line, textwrap.indent(group, indent))
+    found: dict[str, set[str]] = {}
+    for launch in read(whole, "pd.yaml").launches:
+        found.setdefault(launch.instance, set()).add(str(launch.flags["tensor-parallel-size"].value))
+    assert "" not in found
+    return list(found.values())
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        """
+apiVersion: disaggregatedset.x-k8s.io/v1
+kind: DisaggregatedSet
+metadata: {name: chat}
+spec:
+  roles:
+  - name: prefill
+    spec:
+      GROUP1
+  - name: decode
+    spec:
+      GROUP2
+""",
+        """
+apiVersion: example.org/v1
+kind: Served
+metadata: {name: chat}
+spec:
+  prefill:
+    GROUP1
+  decode:
+    GROUP2
+""",
+        """
+apiVersion: v1
+kind: List
+items:
+- kind: LeaderWorkerSet
+  metadata: {name: one}
+  spec:
+    GROUP1
+- kind: LeaderWorkerSet
+  metadata: {name: two}
+  spec:
+    GROUP2
+""",
+        """
+apiVersion: leaderworkerset.x-k8s.io/v1
+kind: LeaderWorkerSet
+metadata: {name: chat, namespace: blue}
+spec:
+  GROUP1
+---
+apiVersion: leaderworkerset.x-k8s.io/v1
+kind: LeaderWorkerSet
+metadata: {name: chat, namespace: green}
+spec:
+  GROUP2
+""",
+    ],
+    ids=["roles in a list", "roles by name", "a list of objects", "one name in two namespaces"],
+)
+def test_each_group_is_an_instance_of_its_own(form: str) -> None:
+    assert grouped(form) == [{"1"}, {"2"}]
+
+
+def test_a_message_names_the_role() -> None:
+    text = (
+        "apiVersion: disaggregatedset.x-k8s.io/v1\nkind: DisaggregatedSet\nmetadata: {name: chat}\nspec:\n"
+        "  roles:\n  - name: prefill\n    spec:\n" + textwrap.indent((GROUP % 1).strip(), " " * 6)
+    )
+    names = [launch.name for launch in read(text, "pd.yaml").launches]
+    assert names == ["DisaggregatedSet/chat prefill leader", "DisaggregatedSet/chat prefill worker"]

@@ -75,10 +75,86 @@ def test_arrays_with_comments_and_what_a_branch_adds() -> None:
     assert launch.flags["enable-expert-parallel"].source == "f.sh:5"
     assert not launch.more_flags
     branched = one('A=(--port 1)\nif x; then A+=(-ep); fi\nvllm serve m "${A[@]}"\n')
-    assert (flags(branched), branched.more_flags) == ({"model": "m", "port": "1"}, True)
+    assert (flags(branched), branched.more_flags) == ({"model": "m", "port": "1"}, False)
+    assert branched.sometimes == {"enable-expert-parallel": "`${A[@]}` of f.sh:2"}
 
 
-@pytest.mark.parametrize("words", ["$X -ep", "-ep $X", '"${X[@]}"', '"$@"', "--$X 1", "-ep ${X:+--headless}"])
+@pytest.mark.parametrize(
+    ("script", "sometimes"),
+    [
+        ('A="--port 1"\nif x; then A+=" --headless"; fi\nvllm serve m $A', {"headless"}),
+        ('A="--port 1"\nif x; then A="$A -ep"; else A="$A --headless"; fi\nvllm serve m $A',
+         {"enable-expert-parallel", "headless"}),
+        ('A="--port 1"\nwhile x; do A+=" --max-num-seqs $N"; done\nvllm serve m $A', {"max-num-seqs"}),
+        ('A="--port 1"\nif x; then A+=" -ep"; fi\nif y; then A+=" --headless"; fi\nvllm serve m $A',
+         {"enable-expert-parallel", "headless"}),
+        ('A=(--port 1)\ncase $x in a) A+=(-dp $N);; b) A+=(-tp 2 -ep);; esac\nvllm serve m "${A[@]}"',
+         {"data-parallel-size", "tensor-parallel-size", "enable-expert-parallel"}),
+        ("vllm serve m --port 1 ${X:+--headless}", {"headless"}),
+    ],
+)  # fmt: skip
+def test_what_all_branches_begin_with_is_known(script: str, sometimes: set[str]) -> None:
+    launch = one(script)
+    assert (flags(launch), launch.more_flags) == ({"model": "m", "port": "1"}, False)
+    assert launch.sometimes.keys() == sometimes
+
+
+@pytest.mark.parametrize(
+    ("script", "written"),
+    [
+        ('A="--port 1"\nif x; then A+=" $B"; fi\nvllm serve m $A', "${A…}"),
+        ('if x; then A="--headless"; fi\nvllm serve m --port 1 $A', "${A}"),
+        ("vllm serve m --port 1 $A", "$A"),
+    ],
+)
+def test_what_may_be_any_flag_is_named(script: str, written: str) -> None:
+    launch = one(script)
+    assert flags(launch) == {"model": "m", "port": "1"}
+    assert launch.more_flags
+    assert [word.partition(" of ")[0] for word in launch.unread] == [f"`{written}`"]
+
+
+def test_a_flag_that_a_branch_gives_anew_cannot_be_told() -> None:
+    assert port('A="--port 1"\nif x; then A+=" --port 2"; fi\nvllm serve m $A') == "?"
+
+
+def test_json_keeps_no_half_where_branches_differ() -> None:
+    branches = """if x; then A='{"a": 1, "b": 1}'; else A='{"a": 1, "b": 2}'; fi\n"""
+    script = f'{branches}vllm serve m --eplb-config "$A" --port 1'
+    assert flags(one(script)) == {"model": "m", "eplb-config": "${A}", "port": "1"}
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'A=""\nif x; then A="--headless"; fi\nvllm serve $A m --port 1',
+        'if x; then A="--headless --max-num-seqs 1"; fi\nvllm serve $A m --port 1',
+        'A=()\nif x; then A=(--headless); fi\nvllm serve "${A[@]}" m --port 1',
+        "vllm serve ${X:+--headless} m --port 1",
+        "vllm serve $X m --port 1",
+        'case $x in a) A="-ep";; b) A="";; *) A="--headless";; esac\nvllm serve $A \\\n m --port 1',
+    ],
+)
+def test_a_word_that_may_be_flags_is_not_the_model_before_another_word(script: str) -> None:
+    launch = one(script)
+    assert (flags(launch)["model"], flags(launch)["port"], launch.left_over) == ("m", "1", ())
+    assert launch.sometimes or launch.more_flags
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "vllm serve $M --port 1",
+        "vllm serve $M $A --port 1",
+        'if x; then M=a; else M=b; fi\nvllm serve "$M" --port 1',
+        'if [ -z "$M" ]; then M=a; fi\nvllm serve $M --port 1',
+    ],
+)
+def test_a_word_that_no_other_follows_is_the_model(script: str) -> None:
+    assert isinstance(one(script).flags["model"].value, Unknown)
+
+
+@pytest.mark.parametrize("words", ["$X -ep", "-ep $X", '"${X[@]}"', '"$@"', "--$X 1", "-ep ${X:+$Y}"])
 def test_words_that_may_be_flags_leave_others_open(words: str) -> None:
     launch = one(f"vllm serve m {words}")
     assert launch.more_flags
@@ -176,3 +252,31 @@ def test_scripts_that_name_each_other_are_left_after_a_while(tmp_path: Path) -> 
     (tmp_path / "b.sh").write_text(". ./a.sh\n" * 4)
     (problem,) = read((tmp_path / "a.sh").read_text(), "a.sh", beside=tmp_path).problems
     assert "not followed to its end" in problem.what
+
+
+@pytest.mark.parametrize(
+    ("script", "line"),
+    [
+        ('w=$(cat <<EOF\nexport A=1\nvllm serve m --port $P\nEOF\n)\nsrun -N2 bash -lc "$w"', 3),
+        ("srun bash -c \"$(cat <<'EOF'\n# it's :)\nvllm serve m \\\n  --port 1\nEOF\n)\"", 3),
+        ('w=`cat <<EOF\nexport A=1\nvllm serve m --port $P\nEOF\n`\nssh gpu02 "$w"', 3),
+        ("bash <(cat <<-EOF\n\t: x\n\tvllm serve m --port $P\n\tEOF\n)", 3),
+        ('go() { srun bash -c "$1"; }\ngo "$(cat <<EOF\n: x\nvllm serve m --port $P\nEOF\n)"', 4),
+        (
+            "w=$(cat <<EOF\n: x\nbash -c \"\\$(cat <<'IN'\n: y\nvllm serve m --port $P\nIN\n)\"\nEOF\n)\n"
+            'srun bash -c "$w"',
+            5,
+        ),
+        ('w="$(echo vllm serve m --port $P)"\nssh gpu02 "$w"', 2),
+    ],
+)
+def test_a_script_in_a_substitution_is_read(script: str, line: int) -> None:
+    launch = one(f"P=1\n{script}\n")
+    assert (flags(launch), launch.source) == ({"model": "m", "port": "1"}, f"f.sh:{line + 1}")
+
+
+@pytest.mark.parametrize(
+    "inner", ["cat <<EOF | sed s/m/n/\nvllm serve m\nEOF\n", "cat other.sh", "echo -e vllm"]
+)
+def test_what_a_command_prints_is_not_guessed(inner: str) -> None:
+    assert flags(one(f'vllm serve m --port "$({inner})"'))["port"] == f"$({inner})"
