@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from launcher.execute.boots import boot
@@ -13,7 +12,7 @@ from launcher.execute.observe import Observed, observe
 from launcher.execute.orphans import ORPHAN
 from launcher.execute.outcome import Outcome
 from launcher.execute.planner import make_plan, started_again
-from launcher.execute.progress import AwaitReady, Progress, Traffic, Untouched
+from launcher.execute.progress import AwaitReady, Progress, Traffic, Untouched, await_all
 from launcher.execute.surprise import remaining, same, surprises, unkept
 from launcher.model.deployment import Instance
 from launcher.model.plan import Action, Change, Plan
@@ -81,7 +80,7 @@ def _make_move(progress: Progress, move: Move, *, first: bool) -> bool:
         if any(c.host in move.hosts for c in planned):
             fresh = first and stage == move.stages[0] and not (move.stops or move.drained)
             needed = planned if fresh else _needed(progress, move, stage)
-            _make_stage(progress, move, stage, progress.left(c for c in needed if c.host in move.hosts))
+            _make_stage(progress, move, stage, progress.left(needed))
     if progress.interrupted() or any(name in progress.lost_instances for name in move.instances):
         return True
     if move.canary and (problem := progress.traffic.check(move)):
@@ -100,7 +99,7 @@ def _make_stage(progress: Progress, move: Move, stage: Stage, changes: tuple[Cha
     leaving = [c for c in steps if stage == "router" and c.step.startswith(ORPHAN)]
     rest = [c for c in steps if c not in boots and c not in leaving]
     progress.done.extend(round_of(progress, by_host(rest)))
-    if leaving and not progress.lost_hosts.keys() & ({c.host for c in steps} | progress.routing_hosts):
+    if leaving and not progress.lost_hosts.keys() & ({c.host for c in steps} | progress.wanted.routing_hosts):
         # engines go once no router sends them requests any more; one that could not be changed still may
         progress.done.extend(round_of(progress, by_host(leaving)))
     boot(progress, progress.left(boots))
@@ -156,11 +155,7 @@ def _await_started(progress: Progress) -> None:
 
 
 def _await_ready(progress: Progress, instances: Sequence[Instance]) -> None:
-    if not instances:
-        return
-    with ThreadPoolExecutor(max_workers=len(instances)) as pool:
-        verdicts = list(pool.map(progress.await_ready, instances))
-    for instance, problem in zip(instances, verdicts, strict=True):
+    for instance, problem in await_all(instances, progress.await_ready):
         if problem:
             progress.lose_instance(instance.name, problem)
 
@@ -185,9 +180,7 @@ def _needed(progress: Progress, move: Move, stage: Stage) -> tuple[Change, ...]:
     keys = {same(c) for c in needed}
     needed = (*needed, *(c for c in again if same(c) not in keys))
     keys = {same(c) for c in (*needed, *progress.done)}
-    mine = (
-        c for c in progress.plan.stage(stage) if c.host in hosts and move.makes(c.host, c.stage, c.instance)
-    )
+    mine = (c for c in progress.plan.stage(stage) if move.makes(c.host, stage, c.instance))
     progress.done.extend(c for c in progress.left(mine) if same(c) not in keys)
     return needed
 

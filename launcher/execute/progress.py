@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
@@ -19,6 +20,14 @@ from launcher.model.wish import Wanted
 
 AwaitReady: TypeAlias = Callable[[Instance], Problem | None]
 """Waits until an instance that was just started is ready; a Problem says why it is not."""
+
+
+def await_all(
+    instances: Sequence[Instance], await_ready: AwaitReady
+) -> tuple[tuple[Instance, Problem | None], ...]:
+    """Each instance and what keeps it from being ready, all awaited at once."""
+    with ThreadPoolExecutor(max_workers=len(instances) or 1) as threads:
+        return tuple(zip(instances, threads.map(await_ready, instances), strict=True))
 
 
 class Traffic(Protocol):
@@ -69,11 +78,6 @@ class Progress:
     def instances(self) -> tuple[Instance, ...]:
         """All that the deployment has."""
         return self.wanted.deployment.instances if self.wanted.deployment else ()
-
-    @property
-    def routing_hosts(self) -> frozenset[str]:
-        """The hosts that route."""
-        return self.wanted.deployment.routing_hosts if self.wanted.deployment else frozenset()
 
     @property
     def committed(self) -> bool:

@@ -42,8 +42,7 @@ def named_by(deployment: Deployment, target: str) -> Restarted:
 def restart_goal(wanted: Wanted, what: Restarted, options: Options) -> Goal:
     """The restart as a goal: it changes the hosts of all that restarts, and those that route."""
     hosts = {h for i in restart_set(wanted, what.instances) for h in i.hosts}
-    routing = wanted.deployment.routing_hosts if wanted.deployment else frozenset()
-    return Goal(wanted, frozenset(hosts | routing), options)
+    return Goal(wanted, frozenset(hosts | wanted.routing_hosts), options)
 
 
 def restart(fleet: Hands, goal: Goal, what: Restarted, desk: Desk, run: Run) -> Result:

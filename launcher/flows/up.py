@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from launcher.execute.apply import apply
 from launcher.execute.hands import Hands
 from launcher.execute.outcome import Outcome
+from launcher.execute.progress import await_all
 from launcher.flows.preflight import Report
 from launcher.flows.revisions import remembered
 from launcher.health.canary import canary
@@ -24,6 +24,7 @@ from launcher.model.run import Event
 from launcher.model.wish import Wanted
 from launcher.rollout.planning import Goal, Proposal, propose
 from launcher.rollout.run import Run
+from launcher.rollout.situation import routed
 from launcher.rollout.traffic import RoutedTraffic, told
 
 
@@ -106,9 +107,8 @@ def approved(fleet: Hands, proposal: Proposal, desk: Desk, run: Run) -> bool:
 
 def carry_out(fleet: Hands, proposal: Proposal, run: Run) -> Result:
     """Make the moves of an approved plan, and look whether it serves."""
-    deployment, rollout = proposal.wanted.deployment, proposal.plan.rollout
-    routed = deployment and deployment.routers and not deployment.routing_hosts & proposal.goal.left_out
-    traffic = RoutedTraffic(fleet, proposal, run, proposal.now.drained) if routed else None
+    rollout, tells_routers = proposal.plan.rollout, routed(proposal.wanted, proposal.goal.left_out)
+    traffic = RoutedTraffic(fleet, proposal, run, proposal.now.drained) if tells_routers else None
     outcome = apply(
         fleet,
         proposal.here,
@@ -204,9 +204,8 @@ def verify(fleet: Hands, proposal: Proposal, outcome: Outcome, run: Run) -> tupl
 
 def readiness(fleet: Hands, wanted: Wanted, instances: Sequence[Instance], run: Run) -> tuple[Finding, ...]:
     """The verdict on each instance, all watched at once."""
-    with ThreadPoolExecutor(len(instances) or 1) as threads:
-        verdicts = list(threads.map(lambda i: ready(fleet, wanted, i, run), instances))
-    return tuple(finding(i.name, "ready", p) for i, p in zip(instances, verdicts, strict=True))
+    verdicts = await_all(instances, lambda i: ready(fleet, wanted, i, run))
+    return tuple(finding(i.name, "ready", problem) for i, problem in verdicts)
 
 
 def finding(subject: str, text: str, problem: Problem | None) -> Finding:

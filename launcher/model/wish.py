@@ -38,3 +38,8 @@ class Wanted:
     steps: Mapping[str, tuple[Step, ...]]
     whole: bool = True
     """The steps are all there are: a unit of ours that none of them names is to go."""
+
+    @property
+    def routing_hosts(self) -> frozenset[str]:
+        """The hosts that route; none where nothing is to serve."""
+        return self.deployment.routing_hosts if self.deployment else frozenset()

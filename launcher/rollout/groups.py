@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from launcher.model.profile import EnginePool
 
@@ -17,6 +18,17 @@ class Member:
     pool: EnginePool
     hosts: frozenset[str]
     serves: bool
+
+
+class OnHosts(Protocol):
+    """Whatever is on hosts: an instance, a member."""
+
+    @property
+    def hosts(self) -> Collection[str]:
+        """Their names."""
+
+
+On = TypeVar("On", bound=OnHosts)
 
 
 def first_group(members: Sequence[Member], minimum: Mapping[EnginePool, int]) -> frozenset[str] | None:
@@ -51,12 +63,18 @@ def one_of_each(members: Sequence[Member]) -> frozenset[str]:
 
 def joined(members: Sequence[Member]) -> list[tuple[Member, ...]]:
     """Instances that share hosts, directly or through others, together."""
-    groups: list[tuple[Member, ...]] = []
-    for member in members:
-        near = [g for g in groups if any(member.hosts & other.hosts for other in g)]
-        groups = [g for g in groups if g not in near]
-        groups.append((*(m for g in near for m in g), member))
-    return groups
+    return sharing_hosts((member,) for member in members)
+
+
+def sharing_hosts(groups: Iterable[tuple[On, ...]]) -> list[tuple[On, ...]]:
+    """Groups that share a host, directly or through others, as one."""
+    found: list[tuple[On, ...]] = []
+    for group in groups:
+        hosts = {host for one in group for host in one.hosts}
+        near = [other for other in found if any(hosts & {*one.hosts} for one in other)]
+        found = [other for other in found if other not in near]
+        found.append((*(one for other in near for one in other), *group))
+    return found
 
 
 def _half(

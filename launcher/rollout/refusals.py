@@ -73,7 +73,7 @@ def both_at_once(
 
 def only_router(it: Situation, hosts: Collection[str]) -> Iterator[Problem]:
     """A Problem where one of `hosts` boots, and no other host routes meanwhile."""
-    routes = it.wanted.deployment.routing_hosts if it.wanted.deployment else frozenset()
+    routes = it.wanted.routing_hosts
     if hosts and len(routes) == 1:
         yield Problem(
             what=f"{next(iter(routes))} is the only host that routes",

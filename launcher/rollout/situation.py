@@ -53,14 +53,19 @@ class Situation:
 
     @property
     def routed(self) -> bool:
-        """Users reach instances through routers, and this run may change those."""
-        deployment = self.wanted.deployment
-        return bool(deployment and deployment.routers and not deployment.routing_hosts & self.left_out)
+        """As the function of this name."""
+        return routed(self.wanted, self.left_out)
 
     @property
     def kept_out(self) -> frozenset[str]:
         """Instances that get no requests before, during and after the rollout."""
         return frozenset(d.instance for d in self.now.stays_drained)
+
+
+def routed(wanted: Wanted, left_out: frozenset[str]) -> bool:
+    """Do users reach instances through routers, and may a run that leaves these hosts out change those?"""
+    deployment = wanted.deployment
+    return bool(deployment and deployment.routers and not wanted.routing_hosts & left_out)
 
 
 def restarts_peers(wanted: Wanted) -> bool:

@@ -15,7 +15,7 @@ from launcher.model.role import STAGES, Stage
 from launcher.model.rollout import Move, Rollout
 from launcher.model.wish import Wanted
 from launcher.resolve.exchange import PAIRS, between, kv_identity
-from launcher.rollout.groups import Member, first_group, one_of_each
+from launcher.rollout.groups import Member, first_group, one_of_each, sharing_hosts
 from launcher.rollout.minimum import Waves
 from launcher.rollout.refusals import (
     both_at_once,
@@ -67,7 +67,7 @@ def _unreached(it: Situation, rollout: Rollout) -> tuple[Problem, ...]:
     if it.options.needs_all or rollout.strategy in ("halves", "restart"):
         needed |= it.planned.unreached.keys()
     if it.routed and (it.now.left_drained or any(move.drained for move in rollout.moves)):
-        needed |= it.wanted.deployment.routing_hosts if it.wanted.deployment else frozenset()
+        needed |= it.wanted.routing_hosts
     answers = it.observed.answers.items()
     return tuple(answer for host, answer in answers if host in needed and isinstance(answer, Problem))
 
@@ -226,7 +226,8 @@ def _host_by_host(it: Situation, needs: Mapping[str, tuple[Change, ...]]) -> Pla
     chosen = [i for i in it.instances if i in stopping or i.name in starting]
     because = f"it stops while {steps_of(next(iter(needs.values())))} changes"
     it = _with_restarts_of(it, {i.name for i in stopping}, because)
-    waves = _together(_restart_waves(it, chosen))
+    # all of a host's engines stop before it changes
+    waves = tuple(sharing_hosts(_restart_waves(it, chosen)))
     routes = sorted(deployment.routing_hosts & set(needs))
     engines = {h for i in chosen for h in i.hosts}
     boots = {c.host for c in it.planned.changes if c.action is Action.REBOOT}
@@ -246,17 +247,6 @@ def _host_by_host(it: Situation, needs: Mapping[str, tuple[Change, ...]]) -> Pla
     rest = _rolling(replace(it, planned=_not_made_by(it, moves)), moves)
     rollout = replace(rest.rollout, strategy="host-by-host", refused=refused)
     return replace(it.planned, rollout=rollout)
-
-
-def _together(waves: Waves) -> Waves:
-    """Waves whose instances share a host become one: all of a host's engines stop before it changes."""
-    joined: list[tuple[Instance, ...]] = []
-    for wave in waves:
-        hosts = set(_hosts(wave))
-        shared = [other for other in joined if hosts & set(_hosts(other))]
-        joined = [other for other in joined if other not in shared]
-        joined.append((*(i for other in shared for i in other), *wave))
-    return tuple(joined)
 
 
 def _not_made_by(it: Situation, moves: Iterable[Move]) -> Plan:

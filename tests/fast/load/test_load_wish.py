@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
+from load_input import GOOD, copied, loaded, wrong
 from samples import ROOT, SAMPLES, sample
 
-from launcher.load import Data, inventory_schema, load, load_from
+from launcher.load import inventory_schema, load
 from launcher.load.ranges import expand
 from launcher.load.ssh_config import host_name
 from launcher.model.problem import InputError
-from launcher.model.wish import Wish
-
-INPUT = Path(__file__).with_name("input")
-GOOD = (INPUT / "good.yaml").read_text()
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a copy of the data, the user's home and the place of the inventory at once."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    shutil.copytree(INPUT / "data", tmp_path / "data")
-    return tmp_path
-
-
-def loaded(folder: Path, text: str, environment: dict[str, str] | None = None) -> Wish:
-    (folder / "x.yaml").write_text(text)
-    return load_from(Data([folder / "data"]), folder / "x.yaml", environment=environment)
-
-
-def wrong(folder: Path, text: str, environment: dict[str, str] | None = None) -> list[str]:
-    with pytest.raises(InputError) as caught:
-        loaded(folder, text, environment)
-    return [f"{p.where.rpartition('/')[2]} {p.what}" for p in caught.value.problems]
+    return copied(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from desks import Desk
 from fake_clock import FakeClock
-from moving_tables import MovingTable, Watched, known, next_of
-from routed_tables import routed_tables, routed_wanted
+from moving_tables import MovingTable, Watched
+from routed_tables import routed_tables
 from table_fleet import Killed, quiet
 
 from launcher.flows.bench_run import OTHERS, Record
@@ -97,16 +97,6 @@ class Loaded(Watched):
         for name, content in (("result", result), ("told", told)):
             text = json.dumps(content).encode()
             table.do(Op("put", {"path": f"{folder}/{name}.json"}, text))
-
-
-@pytest.fixture
-def before(tmp_path: Path) -> Wanted:
-    return known(routed_wanted(tmp_path))
-
-
-@pytest.fixture
-def after(before: Wanted, tmp_path: Path) -> Wanted:
-    return next_of(tmp_path)
 
 
 @pytest.fixture

@@ -31,16 +31,6 @@ EVERY = 17
 ROLLBACK = "20261129T180000Z-rollback"
 
 
-@pytest.fixture
-def before(tmp_path: Path) -> Wanted:
-    return known(routed_wanted(tmp_path))
-
-
-@pytest.fixture
-def after(before: Wanted, tmp_path: Path) -> Wanted:
-    return next_of(tmp_path)
-
-
 def fleet_with(wanted: Wanted) -> Watched:
     """Hosts where all of it runs, as wanted."""
     made = routed_tables(wanted)

@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
-from samples import ROOT
-
-from launcher.load import Data, load_from
-from launcher.model.problem import InputError
-from launcher.model.wish import Wish
-
-INPUT = ROOT / "tests/fast/load/input"
-GOOD = (INPUT / "good.yaml").read_text()
+from load_input import GOOD, copied, loaded, wrong
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a copy of the data, the user's home and the place of the inventory at once."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    shutil.copytree(INPUT / "data", tmp_path / "data")
-    return tmp_path
-
-
-def loaded(folder: Path, text: str, environment: dict[str, str] | None = None) -> Wish:
-    (folder / "x.yaml").write_text(text)
-    return load_from(Data([folder / "data"]), folder / "x.yaml", environment=environment)
-
-
-def wrong(folder: Path, text: str, environment: dict[str, str] | None = None) -> list[str]:
-    with pytest.raises(InputError) as caught:
-        loaded(folder, text, environment)
-    return [f"{p.where.rpartition('/')[2]} {p.what}" for p in caught.value.problems]
+    return copied(tmp_path, monkeypatch)
 
 
 def test_secrets_are_opened_only_where_asked(folder: Path) -> None:
