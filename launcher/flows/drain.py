@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from launcher.execute.hands import Hands
 from launcher.flows.targets import unknown
-from launcher.flows.up import Desk, Result, approved
+from launcher.flows.up import Approver, Result, approved
 from launcher.model.deployment import Deployment, Drained, Instance
 from launcher.model.problem import InputError, PlanRefusedError, Problem
 from launcher.model.wish import Wanted
@@ -60,14 +60,21 @@ def drained_with(now: Service, wanted: Wanted, entry: Drained, *, below_minimum:
 
 
 def drain(
-    fleet: Hands, goal: Goal, entry: Drained, desk: Desk, run: Run, *, below_minimum: bool, within_s: float
+    fleet: Hands,
+    goal: Goal,
+    entry: Drained,
+    approver: Approver,
+    run: Run,
+    *,
+    below_minimum: bool,
+    within_s: float,
 ) -> Result:
     """Tell the routers, and wait until the instance has ended its requests. PlanRefusedError as
     `drained_with`, and where a host that routes does not answer."""
     fleet.lock(goal.hosts)
     now = look(fleet, goal.wanted)
     drained = drained_with(now, goal.wanted, entry, below_minimum=below_minimum)
-    result = _tell_routers(fleet, goal, now, drained, desk, run)
+    result = _tell_routers(fleet, goal, now, drained, approver, run)
     if result.outcome is None or result.problems or goal.wanted.deployment is None:
         return result
     instance = goal.wanted.deployment.instance(entry.instance)
@@ -75,20 +82,20 @@ def drain(
     return replace(result, findings=(told(idle, run),))
 
 
-def undrain(fleet: Hands, goal: Goal, instance: str, desk: Desk, run: Run) -> Result:
+def undrain(fleet: Hands, goal: Goal, instance: str, approver: Approver, run: Run) -> Result:
     """Have the routers send requests to an instance again."""
     fleet.lock(goal.hosts)
     now = look(fleet, goal.wanted)
     drained = tuple(d for d in now.drained if d.instance != instance)
-    return _tell_routers(fleet, goal, now, drained, desk, run)
+    return _tell_routers(fleet, goal, now, drained, approver, run)
 
 
 def _tell_routers(
-    fleet: Hands, goal: Goal, now: Service, drained: tuple[Drained, ...], desk: Desk, run: Run
+    fleet: Hands, goal: Goal, now: Service, drained: tuple[Drained, ...], approver: Approver, run: Run
 ) -> Result:
     wanted = with_drained(goal.wanted, drained)
     here, planned = plan_routers(fleet, wanted)
     proposal = Proposal(wanted, here, planned, now, goal, drained)
-    if not approved(fleet, proposal, desk, run):
+    if not approved(fleet, proposal, approver, run):
         return Result(planned, None)
     return Result(planned, apply_to_routers(fleet, here, planned, run))

@@ -10,7 +10,7 @@ from launcher.execute.hands import Hands
 from launcher.flows.against import Gated
 from launcher.flows.load_gate import LoadGate
 from launcher.flows.revisions import Note, recall, remembered
-from launcher.flows.up import Desk, Result, approved, backwards, carry_out, go_back, may_go_back
+from launcher.flows.up import Approver, Result, approved, backwards, carry_out, go_back, may_go_back
 from launcher.model.finding import Finding, Severity
 from launcher.model.measurement import Measurement
 from launcher.model.problem import Exit, LauncherError, Problem
@@ -25,7 +25,7 @@ BASELINE = "baseline.json"
 """In the run's folder: what the gate was held against."""
 
 
-def gated_upgrade(fleet: Hands, goal: Goal, gate: LoadGate, desk: Desk, run: Run) -> Result:
+def gated_upgrade(fleet: Hands, goal: Goal, gate: LoadGate, approver: Approver, run: Run) -> Result:
     """As `up`, with the load before the first change, where nobody has kept a baseline of it, and after the
     last. Where it is worse then, all of it goes back.
 
@@ -36,11 +36,11 @@ def gated_upgrade(fleet: Hands, goal: Goal, gate: LoadGate, desk: Desk, run: Run
     fleet.lock(goal.hosts)
     last = _last(fleet, goal.wanted)
     if last and last.goes_back:
-        return _return(fleet, goal, last, desk, run)
+        return _return(fleet, goal, last, approver, run)
     proposal = propose(fleet, goal)
     baseline = gate.kept(fleet, goal.before, proposal.wanted)
     proposal = replace(proposal, remarks=tuple(_remarks(gate, baseline, last)))
-    if not approved(fleet, proposal, desk, run):
+    if not approved(fleet, proposal, approver, run):
         return Result(proposal.plan, None)
     baseline = baseline or gate.baseline(fleet, goal.before)
     if baseline is None:
@@ -123,11 +123,11 @@ def _worse(found: Gated, path: str) -> Problem:
     )
 
 
-def _return(fleet: Hands, goal: Goal, entry: Entry, desk: Desk, run: Run) -> Result:
+def _return(fleet: Hands, goal: Goal, entry: Entry, approver: Approver, run: Run) -> Result:
     """The way back, on which a run was killed."""
     back = propose(fleet, backwards(goal))
     back = replace(back, remarks=(f"{entry.run} is on its way back: {entry.fault}",))
-    if not approved(fleet, back, desk, run):
+    if not approved(fleet, back, approver, run):
         return Result(back.plan, None)
     with remembered(fleet, goal.wanted, back.plan, run, fault=entry.fault) as note:
         worse = Problem(f"gate: {entry.fault}", entry.run, do="dsv32-launch runs")

@@ -85,7 +85,7 @@ def builder(place: Place, base: Wanted, *, model: str = "") -> Callable[[Values]
 
 
 @dataclass(frozen=True, slots=True)
-class TrialDesk:
+class TrialApprover:
     """Agrees to every layout: each is one that the user was shown."""
 
     checks: Preflight
@@ -138,9 +138,9 @@ class Trials:
 
     def bring_up(self, wanted: Wanted) -> Problem | None:
         """The fleet with this layout; why it does not serve with it."""
-        desk = TrialDesk(Preflight(self.place.data_dir))
+        approver = TrialApprover(Preflight(self.place.data_dir))
         result = up(
-            self.fleet, Goal(wanted, frozenset(wanted.steps), Options(needs_all=True)), desk, self.run
+            self.fleet, Goal(wanted, frozenset(wanted.steps), Options(needs_all=True)), approver, self.run
         )
         if result.exit_code is Exit.INTERRUPTED:
             raise InterruptedTrialError

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from launcher.execute.hands import Hands
 from launcher.flows.targets import unknown
-from launcher.flows.up import Desk, Result, approved, carry_out
+from launcher.flows.up import Approver, Result, approved, carry_out
 from launcher.model.deployment import Deployment, Instance
 from launcher.model.problem import InputError
 from launcher.model.wish import Wanted
@@ -45,7 +45,7 @@ def restart_goal(wanted: Wanted, what: Restarted, options: Options) -> Goal:
     return Goal(wanted, frozenset(hosts | wanted.routing_hosts), options)
 
 
-def restart(fleet: Hands, goal: Goal, what: Restarted, desk: Desk, run: Run) -> Result:
+def restart(fleet: Hands, goal: Goal, what: Restarted, approver: Approver, run: Run) -> Result:
     """Wave by wave, then the routers, host by host. The first wave that does not come up ends it, and stays
     drained.
 
@@ -53,6 +53,6 @@ def restart(fleet: Hands, goal: Goal, what: Restarted, desk: Desk, run: Run) -> 
     """
     fleet.lock(goal.hosts)
     proposal = propose_restart(fleet, goal, what.instances, what.routers)
-    if not approved(fleet, proposal, desk, run):
+    if not approved(fleet, proposal, approver, run):
         return Result(proposal.plan, None)
     return carry_out(fleet, proposal, run)

@@ -28,8 +28,8 @@ from launcher.rollout.situation import routed
 from launcher.rollout.traffic import RoutedTraffic, told
 
 
-class Desk(Protocol):
-    """Where a change is examined, shown and approved."""
+class Approver(Protocol):
+    """Whoever examines a change, shows it, and approves it: a command with its user, or a trial."""
 
     def preflight(self, fleet: Hands, proposal: Proposal) -> Report:
         """All that keeps the change from beginning."""
@@ -73,7 +73,7 @@ class Result:
         return Exit.HOSTS_FAILED if self.problems else Exit.DONE
 
 
-def up(fleet: Hands, goal: Goal, desk: Desk, run: Run, *, go_back_on_failure: bool = False) -> Result:
+def up(fleet: Hands, goal: Goal, approver: Approver, run: Run, *, go_back_on_failure: bool = False) -> Result:
     """Bring the fleet to the goal. PlanRefusedError where the plan is refused, with nothing touched, and
     where hosts turn out to need what it does not show.
 
@@ -82,7 +82,7 @@ def up(fleet: Hands, goal: Goal, desk: Desk, run: Run, *, go_back_on_failure: bo
     """
     fleet.lock(goal.hosts)
     proposal = propose(fleet, goal)
-    if not approved(fleet, proposal, desk, run):
+    if not approved(fleet, proposal, approver, run):
         return Result(proposal.plan, None)
     whole = not (goal.left_out or proposal.plan.rollout.waiting)
     with remembered(fleet, proposal.wanted, proposal.plan, run, whole=whole) as note:
@@ -95,14 +95,14 @@ def up(fleet: Hands, goal: Goal, desk: Desk, run: Run, *, go_back_on_failure: bo
     return result
 
 
-def approved(fleet: Hands, proposal: Proposal, desk: Desk, run: Run) -> bool:
+def approved(fleet: Hands, proposal: Proposal, approver: Approver, run: Run) -> bool:
     """Examine a proposal, show it, and ask. LauncherError where the preflight refuses it."""
     plan = proposal.plan
     run.listener(Event("planned", str(len(plan.changes)), data={"digest": plan.digest}))
-    report = desk.preflight(fleet, proposal)
-    desk.show(proposal, report)
+    report = approver.preflight(fleet, proposal)
+    approver.show(proposal, report)
     report.refuse(run.listener)
-    return desk.agrees(proposal)
+    return approver.agrees(proposal)
 
 
 def carry_out(fleet: Hands, proposal: Proposal, run: Run) -> Result:

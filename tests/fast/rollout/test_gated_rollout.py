@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from desks import Desk
+from approvers import Approver
 from fake_clock import FakeClock
 from moving_tables import MovingTable, Watched
 from routed_tables import routed_tables
@@ -106,7 +106,7 @@ def start(before: Wanted) -> Loaded:
     fleet = Loaded({h: ClientTable(**vars(t)) for h, t in made.tables.items()})
     fleet.ttft_ms = {"stub-routed": (50.0, 51.0, 52.0), "stub-next": (150.0, 151.0, 152.0)}
     options = replace(OPTIONS, below_minimum=True)
-    up(fleet, Goal(before, frozenset(before.steps), options), Desk(), run("20261129T17-up", "up"))
+    up(fleet, Goal(before, frozenset(before.steps), options), Approver(), run("20261129T17-up", "up"))
     fleet.log.clear()
     fleet.told.clear()
     fleet.watching = True
@@ -133,9 +133,9 @@ class Upgrade:
         kept = {"DSV32_BASELINES": str(self.folder)}
         gate = LoadGate(LOAD, None, METHOD, Telemetry(1.0, 4, {}), record, about, kept)
 
-        desk = Desk()
-        result = gated_upgrade(fleet, self.goal, gate, desk, run(name))
-        self.shown += [line for proposal in desk.shown for line in proposal.remarks]
+        approver = Approver()
+        result = gated_upgrade(fleet, self.goal, gate, approver, run(name))
+        self.shown += [line for proposal in approver.shown for line in proposal.remarks]
         return result
 
     @property
@@ -242,7 +242,7 @@ def test_no_baseline_of_what_has_moved(start: Loaded, upgrade: Upgrade) -> None:
     """Begun without a gate and killed: what runs is not what was before."""
     start.ops_left = 60
     with pytest.raises(Killed):
-        up(start, upgrade.goal, Desk(), run(FORTH))
+        up(start, upgrade.goal, Approver(), run(FORTH))
     start.ops_left = None
     start.log.clear()
     with pytest.raises(

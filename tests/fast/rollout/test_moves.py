@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from desks import Desk
+from approvers import Approver
 from fake_clock import FakeClock
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -110,7 +110,7 @@ def fleets(tmp_path_factory: pytest.TempPathFactory) -> Fleets:
     made = routed_tables(before)
     start = Noted({h: MovingTable(**vars(t)) for h, t in made.tables.items()})
     wanted = Goal(before, frozenset(before.steps), Options(below_minimum=True))
-    assert not up(start, wanted, Desk(), a_run(quiet)).problems
+    assert not up(start, wanted, Approver(), a_run(quiet)).problems
     start.log.clear()
     return Fleets(start, before, after, other)
 
@@ -120,7 +120,7 @@ def a_run(listener: Callable[[Event], None]) -> Run:
     return Run("r1", listener, lambda *_: "", lambda: False, "ana", now, "why", FakeClock(), "up")
 
 
-class Dry(Desk):
+class Dry(Approver):
     """Approves nothing, as `--dry-run`."""
 
     def agrees(self, proposal: Proposal) -> bool:
@@ -128,7 +128,7 @@ class Dry(Desk):
 
 
 @dataclass
-class Planned(Desk):
+class Planned(Approver):
     """Approves what equals the plan that it was given."""
 
     plan: Plan | None = None
@@ -175,7 +175,7 @@ def trouble(fleet: Noted, host: str, fault: str) -> None:
 
 def asked_of(
     fleets: Fleets, command: str, target: str, options: Options
-) -> tuple[Callable[[Noted], Plan], Callable[[Noted, Desk, Run], Result]]:
+) -> tuple[Callable[[Noted], Plan], Callable[[Noted, Approver, Run], Result]]:
     """The command's plan, and the command."""
     if command == "restart":
         assert fleets.before.deployment
@@ -183,7 +183,7 @@ def asked_of(
         goal = restart_goal(fleets.before, what, options)
         return (
             lambda fleet: propose_restart(fleet, goal, what.instances, what.routers).plan,
-            lambda fleet, desk, run: restart(fleet, goal, what, desk, run),
+            lambda fleet, approver, run: restart(fleet, goal, what, approver, run),
         )
     wanted: Wanted = getattr(fleets, "after" if command == "upgrade" else command.split()[1])
     goal = Goal(
@@ -191,7 +191,7 @@ def asked_of(
     )
     return (
         lambda fleet: propose(fleet, goal).plan,
-        lambda fleet, desk, run: up(fleet, goal, desk, run, go_back_on_failure=command == "upgrade"),
+        lambda fleet, approver, run: up(fleet, goal, approver, run, go_back_on_failure=command == "upgrade"),
     )
 
 
@@ -257,7 +257,7 @@ def test_what_does_not_answer_gets_no_requests_and_the_rest_goes_on(fleets: Flee
     fleet.tables["h02"].dumb = True  # type: ignore[attr-defined]
     goal = Goal(fleets.other, frozenset(fleets.other.steps))
     trouble(fleet, "h04", "router down")
-    result = up(fleet, goal, Desk(), a_run(fleet))
+    result = up(fleet, goal, Approver(), a_run(fleet))
     assert "status 500" in result.problems[0].what
     assert fleet.reached().keys() == {"prefill-1", "decode-1"}
     assert "decode-1 is not restarted" in " ".join(p.what for p in result.problems)

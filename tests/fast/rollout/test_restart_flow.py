@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from desks import Desk
+from approvers import Approver
 from fake_clock import FakeClock
 from routed_tables import POOLS, RoutedTables, routed_tables, routed_wanted
 from table_fleet import quiet
@@ -42,7 +42,7 @@ def no_pairing(wanted: Wanted) -> Wanted:
 def restarted(fleet: Any, wanted: Wanted, target: str, options: Options = ONE_BY_ONE) -> tuple[Finding, ...]:
     assert wanted.deployment
     what = named_by(wanted.deployment, target)
-    result = restart(fleet, restart_goal(wanted, what, options), what, Desk(), RUN)
+    result = restart(fleet, restart_goal(wanted, what, options), what, Approver(), RUN)
     return (*failures(result.failed), *result.findings)
 
 

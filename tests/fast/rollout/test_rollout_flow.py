@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from desks import Desk
+from approvers import Approver
 from fake_clock import FakeClock
 from moving_tables import MovingTable, Watched, known, next_of
 from routed_tables import POOLS, routed_tables, routed_wanted
@@ -51,7 +51,7 @@ def moved(
     name: str = "20261129T180000Z-rollback",
 ) -> Result:
     goal = Goal(after, frozenset(after.steps), options, before)
-    return up(fleet, goal, Desk(), a_run(name), go_back_on_failure=True)
+    return up(fleet, goal, Approver(), a_run(name), go_back_on_failure=True)
 
 
 def a_run(name: str) -> Run:
@@ -168,7 +168,7 @@ def drains(fleet: Watched) -> list[str]:
 def upped(fleet: Watched, wanted: Wanted, name: str, options: Options | None = None) -> Result:
     """`up`, which sees what runs by what engines recorded at their start."""
     goal = Goal(wanted, frozenset(wanted.steps), options or Options())
-    return up(fleet, goal, Desk(), a_run(name))
+    return up(fleet, goal, Approver(), a_run(name))
 
 
 @pytest.mark.parametrize("again", ["forth", "back"])
@@ -230,7 +230,7 @@ def test_what_an_operator_drained_stays_drained_whatever_its_reason(
     fleet = fleet_with(before)
     entry = Drained("prefill-1", "ana", "2026-11-29T18:05:00Z", why)
     goal = Goal(before, frozenset(before.steps), CAREFUL)
-    drain(fleet, goal, entry, Desk(), a_run("r-drain"), below_minimum=True, within_s=5.0)
+    drain(fleet, goal, entry, Approver(), a_run("r-drain"), below_minimum=True, within_s=5.0)
     assert look(fleet, before).drained == (entry,)
     assert not moved(fleet, before, before).plan
     assert not moved(fleet, before, after, ANYHOW).problems

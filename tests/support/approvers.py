@@ -1,4 +1,4 @@
-"""Desks: where tests approve changes, with nobody asked and no check of hosts."""
+"""Approvers: tests approve changes by them, with nobody asked and no check of hosts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from launcher.rollout.planning import Proposal
 
 
 @dataclass
-class Desk:
+class Approver:
     """Agrees to whatever its plan does not refuse, and keeps what it was shown."""
 
     shown: list[Proposal] = field(default_factory=list)
